@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.graph import Step
-from driftline.engine.core.marks import Kind, Mark
+from driftline.engine.core.marks import Mark, MarkKind
 from driftline.engine.core.queues import Item
 from driftline.model.time import INFINITY
 from experiments.drawing import lines, panels, place
@@ -69,7 +69,7 @@ class Run(RoundRobin):
             if self.period and self.taken % self.period == 0:
                 self.sent.append(float(EACH * self.taken))
                 for source in self.graph.sources:
-                    self.graph.admit(source, Mark(Kind.TOKEN, len(self.sent)))
+                    self.graph.admit(source, Mark(MarkKind.TOKEN, len(self.sent)))
 
     def cost(self, step: Step, item: Item) -> float:
         """Joins take time."""

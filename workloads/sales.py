@@ -138,7 +138,7 @@ class Counted:
         added, removed = added_and_removed(batch.consolidated().weight)
         self.positive += max(0, added - removed)
         self.negative += removed
-        self.marks += batch.says_only_now
+        self.marks += batch.is_only_now
 
     def add(self, other: Counted) -> None:
         self.positive += other.positive

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 
 import driftline as dl
-from driftline.cli.inputs import Inputs, Place
+from driftline.cli.inputs import EventPlaces, Inputs
 from driftline.cli.letters import Letters
 from driftline.engine.ingest.dead_letters import TOO_LATE, DeadLetters
 from driftline.engine.step_outputs import Outputs
 from driftline.event_log.bad import BadEvent
 from driftline.model.columns import INSERT
 from driftline.model.time import INFINITY
-from driftline.running.files import Places
+from driftline.running.files import FilePlaces
 from tests.cli.run import driftline
 
 TRADES = dl.stream("trades", {"symbol": "STRING"}).plan.sources()
@@ -43,7 +43,7 @@ def late(symbol: str, vs: int) -> Outputs:
 
 
 def letters(path: Path | None, bad: tuple[BadEvent, ...] = ()) -> Letters:
-    places = {"trades": Place(("in",), read=Places())}
+    places = {"trades": EventPlaces(("in",), read=FilePlaces())}
     return Letters(Inputs({}, places, list(bad)), TRADES, None if path is None else str(path))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from driftline.cli.progress import drawn, progress_line, reading
 from driftline.model.time import INFINITY
-from driftline.running.progress import Progress
+from driftline.running.progress import RunProgress
 from tests.cli.run import driftline_on_a_terminal
 from tests.cli.test_check import LOG
 from tests.cli.test_run import EVENTS, TOTALS, TRADES, lines
@@ -26,9 +26,9 @@ def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
 
 
 def test_a_line_says_no_more_than_is_known() -> None:
-    assert progress_line(Progress(events=1)) == "1 event"
-    assert "all is final" in progress_line(Progress(1, 5, watermark=INFINITY))
-    stamped = progress_line(Progress(1, 5, watermark=0, timestamps=True))
+    assert progress_line(RunProgress(events=1)) == "1 event"
+    assert "all is final" in progress_line(RunProgress(1, 5, watermark=INFINITY))
+    stamped = progress_line(RunProgress(1, 5, watermark=0, timestamps=True))
     assert "answers up to 1970-01-01T00:00:00Z" in stamped
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from driftline.engine.step_outputs import Outputs
-from driftline.running.options import Query, RunOptions
+from driftline.running.options import NamedQuery, RunOptions
 from driftline.spark.sinks import read_parquet
 from tests.cli.run import Ran, driftline
 from tests.spark.sinks.postgres_server import binaries, server
@@ -103,9 +103,9 @@ def test_final_on_the_command_line_in_sql_and_as_a_view() -> None:
 
 def test_final_rows_and_others_run_as_one_query(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a pipeline that is followed may have both."""
-    seen: list[Query] = []
+    seen: list[NamedQuery] = []
 
-    def runner(queries: list[Query], inputs: Any, options: RunOptions) -> Iterator[Outputs]:
+    def runner(queries: list[NamedQuery], inputs: Any, options: RunOptions) -> Iterator[Outputs]:
         seen.extend(queries)
         assert (options.follow, options.is_kept, options.written) == (True, False, frozenset())
         yield from ()

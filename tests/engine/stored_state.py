@@ -36,7 +36,7 @@ from driftline.engine.core.operator import Component, OperatorKey
 from driftline.engine.ingest import admission, chains, held_back
 from driftline.engine.join import as_of_kernel
 from driftline.engine.lifetimes import coalesce_kernel, session_kernel
-from driftline.engine.loop.operator import Loop
+from driftline.engine.loop.loop import Loop
 from driftline.engine.match import emitted as emitted_matches
 from driftline.engine.match import sequence as match_sequence
 from driftline.engine.options import Options
@@ -197,7 +197,7 @@ def _layout() -> dict[str, Any]:
     found["messages"] = {
         "columns": [f"{field.name} {field.type}" for field in messages.MESSAGES],
         "raw events": [*source_messages.RAW, source_messages.BAD],
-        "kinds": {kind.name: kind.value for kind in messages.Kind},
+        "kinds": {kind.name: kind.value for kind in messages.MessageKind},
         "ports": [messages.OUTPUT],
     }
     head = state_log.Head("", tokens=[])

@@ -21,7 +21,7 @@ from driftline.engine.by_rows.rank import Rank
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Operator
 from driftline.engine.ingest.align import Align
-from driftline.engine.ingest.arrivals import Arrivals, one_cti
+from driftline.engine.ingest.arrivals import ArrivedEvents, one_cti
 from driftline.engine.ingest.finalize import Finalize
 from driftline.engine.join import Join
 from driftline.engine.lifetimes.coalesce import Coalesce
@@ -91,7 +91,7 @@ def receive(operator: Part, batch: Batch) -> None:
         operator.receive(0, batch)
         return
     kind = np.full(len(batch), INSERT, np.int8)
-    operator.receive_events(Arrivals(kind, batch.vs, batch.ve, batch.ve, batch.payload))
+    operator.receive_events(ArrivedEvents(kind, batch.vs, batch.ve, batch.ve, batch.payload))
     operator.receive_events(one_cti(K, batch.cti))
 
 

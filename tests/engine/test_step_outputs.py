@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import driftline as dl
-from driftline.engine.additive.operator import AdditiveOperator
+from driftline.engine.additive.sums_operator import AdditiveOperator
 from driftline.engine.local import run
 from driftline.engine.options import Options
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from driftline.event_log import rows
 from driftline.event_log.bad import BadInput, UnreadableLog
 from driftline.event_log.explain import ParsedLine, Refused, parse_line
-from driftline.event_log.reader import EventLog, read_log, scan_log
+from driftline.event_log.reader import LogContents, read_log, scan_log
 from driftline.event_log.types import RowTypes
 from driftline.model.columns import NO_CLOCK, StreamColumns
 from driftline.model.event import Cti, Event, ExternalCti, Insert, Retract
@@ -36,12 +36,12 @@ TRADES = [
 ]
 
 
-def read(text: bytes | str, **options: Any) -> EventLog:
+def read(text: bytes | str, **options: Any) -> LogContents:
     data = text.encode() if isinstance(text, str) else text
     return scan_log(io.BytesIO(data), **options)
 
 
-def only(log: EventLog) -> StreamColumns:
+def only(log: LogContents) -> StreamColumns:
     assert log.bad == []
     [stream] = log.streams.values()
     return stream

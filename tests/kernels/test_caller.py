@@ -29,7 +29,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.lib.stride_tricks import as_strided
 
 from driftline.kernels.build import build
-from driftline.kernels.signatures import ArrayOf, Number, Several, Type, dtype_of
+from driftline.kernels.signatures import ArrayOf, Number, TupleType, Type, dtype_of
 from tests.kernels import samples
 
 Shipped = Callable[[Any], Any]
@@ -106,7 +106,7 @@ def values_of(type_: Type) -> st.SearchStrategy[Any]:
             plain = arrays(dtype_of(kind), shapes) | st.just(empty)
             layouts = st.sampled_from([*LAYOUTS.values()])
             return st.builds(lambda lay, array: lay(array), layouts, plain) if is_frozen else plain
-        case Several(items, class_):
+        case TupleType(items, class_):
             made = st.tuples(*map(values_of, items))
             return made if class_ is None else made.map(class_._make)  # type: ignore[attr-defined]
     return st.booleans()

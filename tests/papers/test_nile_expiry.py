@@ -229,7 +229,7 @@ def test_a_positive_tuple_takes_the_message_along_figure_6() -> None:
                 if (taken := step.queue.take()) is not None:
                     count.graph.work_on(step, *taken)
         batches = [item for _, item in aggregate.queue.items if isinstance(item, Batch)]
-        waiting[time] = [(item.says_only_now, item.now) for item in batches]
+        waiting[time] = [(item.is_only_now, item.now) for item in batches]
         count.graph.drain()
         found.append(count.value(time))
     assert found[1:] == [None, 1, 2, 3, 3, 4, 4, 3, 2, 2, 2, 2, 2]

@@ -15,7 +15,7 @@ from driftline.time.bounds import Bounds, timed
 from driftline.time.closure import closure, is_idempotent, needs_timeout
 from driftline.time.groups import grouped
 from driftline.time.heartbeats import HeartbeatGenerator
-from driftline.time.labels import Operator, memory_aware, operator_level, query_level
+from driftline.time.labels import TreeOperator, memory_aware, operator_level, query_level
 from driftline.time.presets import few_duplicates, global_counter, sensors
 from tests.build import insert
 
@@ -98,7 +98,7 @@ def test_the_weaker_guarantee_at_every_wait_section_5_2() -> None:
 
 
 def test_labels_of_figure_5_section_7_4() -> None:
-    first = Operator("O1", streams=frozenset({"S1", "S2"}), selectivity=2.0)
-    plan = Operator("O2", (first,), frozenset({"S3"}))
+    first = TreeOperator("O1", streams=frozenset({"S1", "S2"}), selectivity=2.0)
+    plan = TreeOperator("O2", (first,), frozenset({"S3"}))
     assert operator_level(plan)["O1"] == {"S1", "S2"}
     assert memory_aware(plan) == query_level(plan)

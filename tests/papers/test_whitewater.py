@@ -12,8 +12,8 @@ from dataclasses import replace
 from driftline.model.reference.output_consistency import (
     Execution,
     Heeding,
-    Node,
     Plan,
+    PlanNode,
     Work,
     consistent_prefixes,
     cut,
@@ -37,7 +37,7 @@ def shown(execution: Execution, output: str, so_far: int) -> list[str]:
 #
 #     left   a  b                  output   ak bk │ al bl
 #     right        k     l                       (a)     (b)
-FIGURE_1 = Plan(("left", "right"), {"join": Node(CROSS, ("left", "right"))}, ("join",))
+FIGURE_1 = Plan(("left", "right"), {"join": PlanNode(CROSS, ("left", "right"))}, ("join",))
 
 
 def figure_1() -> Execution:
@@ -106,9 +106,9 @@ def test_figure_1_revisited_without_k_the_order_of_processing_decides() -> None:
 FIGURE_2 = Plan(
     ("Emitter1", "Emitter2"),
     {
-        "O1": Node(CROSS, ("Emitter1", "Emitter2")),
-        "O2": Node(project(lambda row: f"{row}'"), ("Emitter2",)),
-        "O3": Node(CROSS, ("O1", "O2")),
+        "O1": PlanNode(CROSS, ("Emitter1", "Emitter2")),
+        "O2": PlanNode(project(lambda row: f"{row}'"), ("Emitter2",)),
+        "O3": PlanNode(CROSS, ("O1", "O2")),
     },
     ("O3",),
 )
@@ -148,9 +148,9 @@ def test_figure_2_the_output_is_right_again_when_o1_has_seen_l() -> None:
 FIGURE_4 = Plan(
     ("A", "B"),
     {
-        "equal": Node(join(lambda left, right: left[1] == right[1]), ("A", "B")),
-        "other": Node(join(lambda left, right: left + right == "a1b2"), ("A", "B")),
-        "output": Node(union(), ("equal", "other")),
+        "equal": PlanNode(join(lambda left, right: left[1] == right[1]), ("A", "B")),
+        "other": PlanNode(join(lambda left, right: left + right == "a1b2"), ("A", "B")),
+        "output": PlanNode(union(), ("equal", "other")),
     },
     ("output",),
 )

@@ -9,7 +9,7 @@ from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import OperatorKey
 from driftline.engine.step_outputs import Outputs
 from driftline.model.time import BEGINNING
-from driftline.running.progress import Progress, Tally
+from driftline.running.progress import RunProgress, Tally
 
 ROWS = pa.RecordBatch.from_pydict({"n": [1, 2, 3]})
 
@@ -22,10 +22,10 @@ def batch(weights: list[int], cti: int, high: int) -> Batch:
 def test_a_tally_goes_by_the_slowest_query_and_counts_what_is_taken_back() -> None:
     tally = Tally(["a", "b"], timestamps=False)
     tally.add(Outputs({"a": batch([1, 1, -2], BEGINNING, 7)}, {}))
-    assert tally.progress() == Progress(1, 0, 0.0, BEGINNING, 2, 0)
+    assert tally.progress() == RunProgress(1, 0, 0.0, BEGINNING, 2, 0)
     both = {"a": batch([1, 1, 1], 9, 8), "b": batch([1, 1, -1], 4, 2)}
     tally.add(Outputs(both, {}))
-    assert tally.progress() == Progress(2, 0, 0.0, 4, 3, 0)
+    assert tally.progress() == RunProgress(2, 0, 0.0, 4, 3, 0)
 
 
 def test_an_event_counts_once_however_many_read_it() -> None:

@@ -14,7 +14,7 @@ from driftline.engine.limits import Limits
 from driftline.engine.options import Options
 from driftline.plan.errors import PlanError
 from driftline.running.notes import note
-from driftline.spark.checkpoint import FILE, FORMAT, Checkpoint, Progress, describe
+from driftline.spark.checkpoint import FILE, FORMAT, Checkpoint, CheckpointProgress, describe
 from driftline.spark.pipeline import OWN_STEPS
 
 S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
@@ -109,7 +109,7 @@ def test_another_reading_is_another_query(tmp_path: Path, before: str, now: str,
 
 
 def test_what_other_versions_wrote_is_refused(tmp_path: Path) -> None:
-    known = {**describe(PLANS, OPTIONS, 2), "progress": asdict(Progress())}
+    known = {**describe(PLANS, OPTIONS, 2), "progress": asdict(CheckpointProgress())}
     (tmp_path / "driftline.json").write_bytes(note(known))
     with pytest.raises(PlanError, match="it was written by another version of Driftline"):
         Checkpoint(str(tmp_path)).claim(PLANS, OPTIONS, 2, {"s": "records"})

@@ -14,7 +14,7 @@ from driftline.engine.core.batch import Batch, empty
 from driftline.engine.ingest.dead_letters import unreadable
 from driftline.event_log.bad import BadEvent
 from driftline.spark import emitted as module
-from driftline.spark.emitted import Emitted
+from driftline.spark.emitted import EmittedFiles
 from driftline.spark.update import SparkUpdate
 
 QUERY = dl.stream("s", {"k": "BIGINT", "t": "BIGINT"}, time="t")
@@ -39,7 +39,7 @@ def _read(folder: Path) -> list[tuple[int, list[int], int, int]]:
             said.batches["result"].cti,
             sum(map(len, said.dead_letters.values())),
         )
-        for said in Emitted(folder, PLANS, SOURCES)
+        for said in EmittedFiles(folder, PLANS, SOURCES)
     ]
 
 
@@ -47,7 +47,7 @@ def test_files_are_put_together_when_there_are_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MANY", 3)
-    kept = Emitted(tmp_path, PLANS, SOURCES)
+    kept = EmittedFiles(tmp_path, PLANS, SOURCES)
     for number in range(8):
         kept.add(_said(number, dead=number == 4))
         assert number in kept
@@ -65,10 +65,10 @@ def test_a_crash_between_writing_many_and_removing_single_ones_says_nothing_twic
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MANY", 3)
-    kept = Emitted(tmp_path, PLANS, SOURCES)
+    kept = EmittedFiles(tmp_path, PLANS, SOURCES)
     for number in range(3):
         kept.add(_said(number))
-    left = Emitted(tmp_path / "left", PLANS, SOURCES)
+    left = EmittedFiles(tmp_path / "left", PLANS, SOURCES)
     left.add(_said(1))
     (tmp_path / "left" / "000000001.arrow").rename(tmp_path / "000000001.arrow")
     (tmp_path / "000000003.half").write_bytes(b"half")
@@ -78,5 +78,5 @@ def test_a_crash_between_writing_many_and_removing_single_ones_says_nothing_twic
 def test_a_batch_without_rows_keeps_its_cti(tmp_path: Path) -> None:
     said = _said(5)
     nothing = replace(empty(QUERY.plan.schema.arrow), cti=7)
-    Emitted(tmp_path, PLANS, SOURCES).add(replace(said, batches={"result": nothing}))
+    EmittedFiles(tmp_path, PLANS, SOURCES).add(replace(said, batches={"result": nothing}))
     assert _read(tmp_path) == [(5, [], 7, 0)]

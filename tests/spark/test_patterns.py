@@ -13,7 +13,7 @@ import driftline as dl
 from driftline.model.event import Event
 from driftline.model.reference import Level
 from driftline.testing import streams
-from tests.engine.automata.test_operator import MOVES, ROWS
+from tests.engine.automata.test_automaton_runs import MOVES, ROWS
 from tests.engine.shards.test_patterns import patterns, runs
 from tests.spark.test_random_plans import FIXED, check_queries
 from tests.sql.test_match_answers import EVENTS

@@ -14,7 +14,7 @@ from driftline.engine.shards.stages import Reading
 from driftline.model.columns import CTI, INSERT, RETRACT
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
-from driftline.plan.fragments import Prefix
+from driftline.plan.fragments import SourcePrefix
 from driftline.plan.nodes import Source
 from driftline.spark.sources import prefixed, raw_events, reading_of
 
@@ -91,9 +91,9 @@ def test_a_filter_that_spark_runs_leaves_ctis_alone(spark: Any) -> None:
         f"({CTI}, {INFINITY}L, NULL, NULL) AS t(`{KIND}`, `{VS}`, k, t)"
     )
     (own,) = plan.sources().values()
-    rows = prefixed(frame, Prefix(own, (plan,)), None).collect()
+    rows = prefixed(frame, SourcePrefix(own, (plan,)), None).collect()
     assert [(row[KIND], row[VS]) for row in rows] == [(INSERT, 1), (CTI, INFINITY)]
-    counted = prefixed(frame, Prefix(own, (plan,)), None, counted=True).collect()
+    counted = prefixed(frame, SourcePrefix(own, (plan,)), None, counted=True).collect()
     assert [(row[VS], row[KEPT], row["payload 0"]) for row in counted] == [
         (1, True, "a"), (2, False, None), (INFINITY, True, None),
     ]  # fmt: skip

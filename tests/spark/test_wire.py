@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.engine.shards.messages import OUTPUT, Kind, Message
+from driftline.engine.shards.messages import OUTPUT, Message, MessageKind
 from driftline.spark.wire import PART, from_pandas, from_rows, to_arrow, to_pandas
 
 SHARDS = 3
@@ -20,7 +20,7 @@ times = st.integers(-(2**63), 2**63 - 1)
 def messages(draw: st.DrawFn) -> list[Message]:
     places = draw(
         st.lists(
-            st.tuples(st.integers(0, 2), st.sampled_from(Kind), st.sampled_from("ab"),
+            st.tuples(st.integers(0, 2), st.sampled_from(MessageKind), st.sampled_from("ab"),
                       st.integers(0, SHARDS - 1), st.integers(0, 2)),
             unique=True, max_size=6,
         )
@@ -58,5 +58,5 @@ def test_rows_for_a_stage_are_small_and_answers_are_whole(sent: list[Message]) -
 
 
 def test_ticks_of_one_shard_stay_several() -> None:
-    tick = Message(1, Kind.CLOCK, "", 0, 0, high=7)
+    tick = Message(1, MessageKind.CLOCK, "", 0, 0, high=7)
     assert from_pandas([to_pandas([tick, tick], SHARDS)]) == [tick, tick]

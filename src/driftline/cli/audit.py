@@ -129,7 +129,7 @@ def _marks(log: str, plans: Mapping[str, Node]) -> list[Marked]:
 
 
 def _lines(log: str) -> Iterator[bytes]:
-    from driftline.event_log.source import Source as File
+    from driftline.event_log.source import LogSource as File
 
     if log == STANDARD_INPUT:
         raise Problem("the log is read twice: give a file, not standard input")

@@ -14,7 +14,7 @@ from driftline.kernels import announce_compilation
 
 if TYPE_CHECKING:
     from driftline.event_log.bad import BadEvent
-    from driftline.event_log.reader import EventLog
+    from driftline.event_log.reader import LogContents
     from driftline.model.columns import StreamColumns
 
 MOST_SHOWN = 20
@@ -65,7 +65,7 @@ def _print_breaches(bad: Sequence[BadEvent]) -> None:
         )
 
 
-def _print_report(log: EventLog) -> None:
+def _print_report(log: LogContents) -> None:
     streams = list(log.streams.values())
     what = f"{log.events:,} events in {len(streams):,} streams"
     what = what if len(streams) != 1 else what.removesuffix("s")

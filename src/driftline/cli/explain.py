@@ -15,7 +15,7 @@ from driftline.kernels import announce_compilation
 from driftline.running.options import (
     DEFAULT_REMEMBER,
     Consistency,
-    Query,
+    NamedQuery,
     RunOptions,
     by_consistency,
     engine_options,
@@ -106,7 +106,7 @@ def _tree(node: Node, emit: str, facts: Facts, seen: set[int]) -> list[str]:
 def on_spark(outputs: Iterable[Output], emit: str | None = None) -> list[str]:
     """How Spark runs the queries: those of the same settings as one, with a cut in common."""
     queries = [
-        Query(each.name, each.plan, consistency_of(each, {"emit": emit})) for each in outputs
+        NamedQuery(each.name, each.plan, consistency_of(each, {"emit": emit})) for each in outputs
     ]
     groups = by_consistency(queries)
     lines: list[str] = []

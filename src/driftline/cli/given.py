@@ -33,7 +33,7 @@ PATTERN = "*["
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredInput:
     """An input that the script itself names, and its options."""
 
     name: str
@@ -100,10 +100,10 @@ def _is_csv(data: bytes) -> bool:
 
 def with_declared(
     wanted: Sequence[str], script: Script, sources: Mapping[str, Source]
-) -> list[str | Declared]:
+) -> list[str | DeclaredInput]:
     """The arguments of --input, and what the script says of the streams that none of them names."""
     given = {named(text, sources)[0] for text in wanted}
-    found: list[str | Declared] = [*wanted]
+    found: list[str | DeclaredInput] = [*wanted]
     for name, connector in script.inputs.items():
         if name not in sources or name in given:
             continue
@@ -111,11 +111,11 @@ def with_declared(
             key: filled_in(value, f"CREATE STREAM {name}: {key}")
             for key, value in connector.options.items()
         }
-        found.append(Declared(name, options.pop("path"), options))
+        found.append(DeclaredInput(name, options.pop("path"), options))
     return found
 
 
-def files_read(wanted: Sequence[str | Declared], sources: Mapping[str, Source]) -> list[Used]:
+def files_read(wanted: Sequence[str | DeclaredInput], sources: Mapping[str, Source]) -> list[Used]:
     """The files and directories that are to be read."""
     found = []
     for each in wanted:
@@ -123,7 +123,7 @@ def files_read(wanted: Sequence[str | Declared], sources: Mapping[str, Source]) 
         if path == STANDARD_INPUT:
             found.append(Used("standard input", STDIN))
         elif path:
-            what = f"the path of {each.name}," if isinstance(each, Declared) else "--input"
+            what = f"the path of {each.name}," if isinstance(each, DeclaredInput) else "--input"
             found += [Used(what, parted(one)[0]) for one in expanded(path, named_by(each))]
     return found
 
@@ -141,13 +141,13 @@ def expanded(path: str, by: str) -> list[str]:
     return [f"{each}{behind}" for each in found]
 
 
-def named_by(given: str | Declared) -> str:
+def named_by(given: str | DeclaredInput) -> str:
     """What names an input, for errors."""
-    return given.by if isinstance(given, Declared) else "--input"
+    return given.by if isinstance(given, DeclaredInput) else "--input"
 
 
-def named(text: str | Declared, sources: Mapping[str, Source]) -> tuple[str | None, str]:
-    if isinstance(text, Declared):
+def named(text: str | DeclaredInput, sources: Mapping[str, Source]) -> tuple[str | None, str]:
+    if isinstance(text, DeclaredInput):
         return text.name, text.path
     if is_there(text):
         return None, text

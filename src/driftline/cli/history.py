@@ -18,7 +18,7 @@ from driftline.running.problems import Problem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from driftline.event_log.reader import EventLog
+    from driftline.event_log.reader import LogContents
     from driftline.model.arrays import Int64s, Mask
     from driftline.model.columns import StreamColumns
     from driftline.model.history_columns import HistoryColumns
@@ -70,7 +70,7 @@ def _moment(text: str) -> int:
         raise Problem(f"--at: {error}, nor a number of ticks") from None
 
 
-def _chosen(log: EventLog, name: str | None) -> list[StreamColumns]:
+def _chosen(log: LogContents, name: str | None) -> list[StreamColumns]:
     if name is None:
         return list(log.streams.values())
     if name not in log.streams:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from driftline.cli.given import (
     STANDARD_INPUT,
-    Declared,
+    DeclaredInput,
     Given,
     expanded,
     given_by,
@@ -20,7 +20,7 @@ from driftline.cli.given import (
 )
 from driftline.cli.progress import reading
 from driftline.cli.streams import growing, streamed
-from driftline.running.files import Places, PlainFiles
+from driftline.running.files import FilePlaces, PlainFiles
 from driftline.running.problems import Problem
 from driftline.running.streams import Streamed, csv_form
 
@@ -42,7 +42,7 @@ class Inputs:
     from), where it stood, and the lines that are bad."""
 
     streams: dict[str, Any] = field(default_factory=dict)
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, EventPlaces] = field(default_factory=dict)
     bad: list[BadEvent] = field(default_factory=list)
 
     def is_plain(self, name: str) -> bool:
@@ -54,14 +54,14 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Place:
+class EventPlaces:
     """Where the events of a stream stood: files, of a log the columns with the lines, of records
     the lines, of files or a directory that are read part by part what is known of them."""
 
     files: tuple[str, ...]
     columns: StreamColumns | None = None
     lines: NDArray[np.int64] | None = None
-    read: Places | None = None
+    read: FilePlaces | None = None
 
     def of(self, number: int) -> tuple[str, int]:
         """File and line of an event, counted from 0; of Parquet the number of the row; 0 if that is
@@ -76,7 +76,7 @@ class Place:
 
 
 def read_inputs(
-    wanted: Sequence[str | Declared],
+    wanted: Sequence[str | DeclaredInput],
     sources: Mapping[str, Source],
     *,
     as_they_come: bool = False,
@@ -92,7 +92,7 @@ def read_inputs(
     left: list[tuple[str | None, Streamed]] = []
     for each in wanted:
         name, written = named(each, sources)
-        more, by = each.options if isinstance(each, Declared) else {}, named_by(each)
+        more, by = each.options if isinstance(each, DeclaredInput) else {}, named_by(each)
         own = sources.values() if name is None else [sources[name]]
         timeless = any(source.time is None for source in own)
         paths = expanded(written, by)
@@ -147,9 +147,9 @@ def _leave(
             raise Problem(f"the stream {each} is in two inputs")
         if given.form != "log":
             _need_time(given.shown, sources[each])
-        own = replace(given, places=Places())
+        own = replace(given, places=FilePlaces())
         inputs.streams[each] = own
-        inputs.places[each] = Place((given.shown,), read=own.places)
+        inputs.places[each] = EventPlaces((given.shown,), read=own.places)
 
 
 # Event logs
@@ -215,7 +215,7 @@ def _take(
         if wanted in inputs.streams:
             raise Problem(f"the stream {wanted} is in two inputs")
         inputs.streams[wanted] = _with_all_columns(columns, sources[wanted])
-        inputs.places[wanted] = Place(tuple(each.shown for each in files), columns)
+        inputs.places[wanted] = EventPlaces(tuple(each.shown for each in files), columns)
 
 
 def _with_all_columns(columns: StreamColumns, source: Source) -> StreamColumns:
@@ -281,7 +281,7 @@ def _read_records(
         plain = PlainFiles(source, [_record_file(each) for each in files])
         if not whole and all(each.path.is_file() for each in plain.files):
             inputs.streams[name] = plain
-            inputs.places[name] = Place((given.shown,), read=plain.places)
+            inputs.places[name] = EventPlaces((given.shown,), read=plain.places)
             return
         from driftline.engine.readers.chunks import LARGEST_CHUNK
 
@@ -289,7 +289,7 @@ def _read_records(
     inputs.bad += events.bad
     inputs.streams[name] = replace(events, bad=())
     places = None if plain is None else plain.places
-    inputs.places[name] = Place((given.shown,), lines=events.lines, read=places)
+    inputs.places[name] = EventPlaces((given.shown,), lines=events.lines, read=places)
 
 
 def _record_file(given: Given) -> RecordFile:

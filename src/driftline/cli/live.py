@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from driftline.engine.outputs.now_view import NowChanges, NowView
     from driftline.plan.choices import Clock
     from driftline.plan.nodes import Node
-    from driftline.running.progress import Progress
+    from driftline.running.progress import RunProgress
 
 MARKED = 1.0
 """For so many seconds a row that has come is marked."""
@@ -62,7 +62,7 @@ class Live(NowWriter):
         self.console = console
         self.region = Region(console=console, auto_refresh=False, screen=False)
         self.marked: dict[str, dict[Key, float]] = {name: {} for name in answers}
-        self.progress: Progress | None = None
+        self.progress: RunProgress | None = None
         self.drawn_at = -FRAME
         self.is_whole = True
 
@@ -75,7 +75,7 @@ class Live(NowWriter):
         come = changes.rows.filter(_mask(changes.weight > 0))
         self.marked[answer.name] |= dict.fromkeys(_texts(_first(come, self._room())), until)
 
-    def advanced(self, progress: Progress) -> None:
+    def advanced(self, progress: RunProgress) -> None:
         self.progress, self.is_whole = progress, True
         if time.monotonic() - self.drawn_at >= FRAME:
             self._draw()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from driftline.model.prefix import Prefix
     from driftline.plan.choices import Clock, Format
     from driftline.plan.nodes import Node
-    from driftline.running.progress import Progress
+    from driftline.running.progress import RunProgress
 
 STANDARD_OUTPUT = "-"
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
@@ -35,7 +35,7 @@ SUFFIXES: dict[Format, str] = {"json": ".jsonl", "csv": ".csv", "parquet": ".par
 
 
 @dataclass(frozen=True)
-class Target:
+class OutputTarget:
     """Where answers go: `path`, as --output has it, in the format that is `given` with --format, or
     that the name of the file says."""
 
@@ -104,7 +104,7 @@ class Answer:
 
 @contextmanager
 def writer(
-    target: Target,
+    target: OutputTarget,
     plans: Mapping[str, Node],
     *,
     table: bool,
@@ -164,7 +164,7 @@ class _Form:
 
 
 def _writer(
-    target: Target, form: _Form, stack: ExitStack, *, growing: bool, so_far: Written | None
+    target: OutputTarget, form: _Form, stack: ExitStack, *, growing: bool, so_far: Written | None
 ) -> Writer:
     answers, table, kind = form.answers, form.table, target.form
     if kind == "table" and not target.is_standard:
@@ -247,7 +247,7 @@ def _opened(path: Path, suffix: str) -> Iterator[IO[bytes]]:
             yield smaller
 
 
-def check_types(target: Target, plans: Mapping[str, Node]) -> None:
+def check_types(target: OutputTarget, plans: Mapping[str, Node]) -> None:
     """Refuses columns that the format of the output cannot hold."""
     if target.form in ("parquet", "table"):
         return
@@ -298,7 +298,7 @@ class Writer:
     def mark(self, name: str, prefix: Prefix) -> None:
         """Note that what a query has emitted so far is the answer for a prefix of the inputs."""
 
-    def advanced(self, progress: Progress) -> None:
+    def advanced(self, progress: RunProgress) -> None:
         """Note how far the run has come."""
 
     def finish(self) -> None:

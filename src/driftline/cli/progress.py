@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from driftline.model.time import BEGINNING, INFINITY, show
-from driftline.running.progress import Progress
+from driftline.running.progress import RunProgress
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def progress_line(progress: Progress) -> str:
+def progress_line(progress: RunProgress) -> str:
     """A run in one line.
 
     >>> progress_line(Progress(2, 100_000, 51_234.5, 17, 3, 1_200))
@@ -39,7 +39,7 @@ def progress_line(progress: Progress) -> str:
 
 
 @contextmanager
-def drawn(*, unless: bool = False) -> Iterator[Callable[[Progress], None] | None]:
+def drawn(*, unless: bool = False) -> Iterator[Callable[[RunProgress], None] | None]:
     """A function that takes the progress and draws it as one line; None, if stderr is no terminal.
 
     `unless`: stay quiet all the same, as when the answers themselves go to that terminal.
@@ -52,7 +52,7 @@ def drawn(*, unless: bool = False) -> Iterator[Callable[[Progress], None] | None
     started = time.monotonic()
     with _console().status("starting …") as status:
 
-        def draw(progress: Progress) -> None:
+        def draw(progress: RunProgress) -> None:
             if not progress.events_per_second:
                 passed = max(time.monotonic() - started, 1e-3)
                 progress = replace(progress, events_per_second=progress.events / passed)

@@ -19,7 +19,7 @@ from driftline.cli.learned import Learning, say_learned
 from driftline.cli.letters import Letters
 from driftline.cli.outputs import (
     STANDARD_OUTPUT,
-    Target,
+    OutputTarget,
     Writer,
     check_types,
     writer,
@@ -28,13 +28,13 @@ from driftline.cli.progress import drawn
 from driftline.cli.resumed import Written, need_kept
 from driftline.cli.runners import runner
 from driftline.cli.scripts import ScriptText, consistency_of, load
-from driftline.cli.sinks import Declared, LocalSinks, is_database, made, sinks_of
+from driftline.cli.sinks import DeclaredSink, LocalSinks, is_database, made, sinks_of
 from driftline.event_log.apart import STDOUT, Used, need_apart
 from driftline.kernels import announce_compilation
 from driftline.plan.choices import need_now, need_spark
 from driftline.running.learned import learned
 from driftline.running.locks import locked
-from driftline.running.options import DEFAULT_BLOCK, Consistency, Query, RunOptions
+from driftline.running.options import DEFAULT_BLOCK, Consistency, NamedQuery, RunOptions
 from driftline.running.problems import Problem
 from driftline.running.progress import Tally
 from driftline.running.streams import Streamed
@@ -77,8 +77,8 @@ class RunArguments:
     overwrite: bool = False
 
     @property
-    def target(self) -> Target:
-        return Target(self.output, self.format)
+    def target(self) -> OutputTarget:
+        return OutputTarget(self.output, self.format)
 
 
 def with_view(arguments: RunArguments) -> RunArguments:
@@ -238,23 +238,23 @@ def _goes_on(arguments: RunArguments) -> bool:
     return (arguments.options.follow or arguments.options.pace is not None) and not arguments.live
 
 
-def _may_guess(queries: Sequence[Query], sources: Mapping[str, Source]) -> bool:
+def _may_guess(queries: Sequence[NamedQuery], sources: Mapping[str, Source]) -> bool:
     """Whether the time of a stream may be estimated: only then is there anything to learn."""
     waits = any(query.consistency.block != DEFAULT_BLOCK for query in queries)
     return waits or any(source.timing.by_source for source in sources.values())
 
 
-def _query(output: Output, sink: Declared | None, arguments: RunArguments) -> Query:
+def _query(output: Output, sink: DeclaredSink | None, arguments: RunArguments) -> NamedQuery:
     consistency = _consistency(output, arguments)
     if sink is None:
-        return Query(output.name, output.plan, consistency)
+        return NamedQuery(output.name, output.plan, consistency)
     if sink.view == "finals":
         consistency = replace(consistency, final="true")
     made_sink = made(output.name, sink, overwrite=arguments.overwrite)
-    return Query(output.name, output.plan, consistency, made_sink)
+    return NamedQuery(output.name, output.plan, consistency, made_sink)
 
 
-def _final(query: Query, inputs: Inputs) -> Query:
+def _final(query: NamedQuery, inputs: Inputs) -> NamedQuery:
     """The query, with a plan that emits final rows only where these are asked for."""
     if query.consistency.final != "true":
         return query
@@ -269,7 +269,7 @@ def _final(query: Query, inputs: Inputs) -> Query:
     return replace(query, plan=plan, consistency=consistency)
 
 
-def _check_written(queries: Sequence[Query], arguments: RunArguments) -> None:
+def _check_written(queries: Sequence[NamedQuery], arguments: RunArguments) -> None:
     """Refuses what is about the output of the run if nothing goes there."""
     if queries or is_database(arguments.output):
         return
@@ -285,7 +285,9 @@ def _check_written(queries: Sequence[Query], arguments: RunArguments) -> None:
             raise Problem(f"{option}: all answers of the script go to sinks: leave it out")
 
 
-def _so_far(written: Sequence[Query], runner_name: str, arguments: RunArguments) -> Written | None:
+def _so_far(
+    written: Sequence[NamedQuery], runner_name: str, arguments: RunArguments
+) -> Written | None:
     """What earlier runs from the checkpoint have written, if that can be added to."""
     checkpoint = arguments.options.checkpoint
     if checkpoint is None or runner_name == "local":
@@ -299,7 +301,7 @@ def _so_far(written: Sequence[Query], runner_name: str, arguments: RunArguments)
 
 
 def _writer(
-    queries: Sequence[Query], arguments: RunArguments, final: set[str], so_far: Written | None
+    queries: Sequence[NamedQuery], arguments: RunArguments, final: set[str], so_far: Written | None
 ) -> AbstractContextManager[Writer]:
     plans = {query.name: query.plan for query in queries}
     clocks = {query.name: cast("Clock", query.consistency.clock) for query in queries}
@@ -308,7 +310,7 @@ def _writer(
 
         return live(plans, clocks)
     return writer(
-        arguments.target if queries else Target(STANDARD_OUTPUT),
+        arguments.target if queries else OutputTarget(STANDARD_OUTPUT),
         plans,
         table=arguments.table,
         current=arguments.view == "current",
@@ -319,7 +321,7 @@ def _writer(
     )
 
 
-def _check_now(queries: Sequence[Query], runner_name: str, arguments: RunArguments) -> None:
+def _check_now(queries: Sequence[NamedQuery], runner_name: str, arguments: RunArguments) -> None:
     """Refuses what does not go with the answer now, which these queries ask for, or needs it."""
     options = arguments.options
     for option, given in (("--pace", options.pace), ("--expiry", arguments.expiry)):
@@ -362,7 +364,7 @@ def _check_letters(path: str | None) -> None:
 
 
 def _need_apart(
-    text: ScriptText, arguments: RunArguments, queries: Sequence[Query], inputs: Sequence[Used]
+    text: ScriptText, arguments: RunArguments, queries: Sequence[NamedQuery], inputs: Sequence[Used]
 ) -> None:
     """Refuses to write over the script, an input, or something else that is written."""
     names = [query.name for query in queries if query.sink is None]
@@ -382,7 +384,7 @@ def _need_apart(
     need_apart(written, [*text.used(), *inputs])
 
 
-def _lock(held: ExitStack, arguments: RunArguments, queries: Sequence[Query]) -> None:
+def _lock(held: ExitStack, arguments: RunArguments, queries: Sequence[NamedQuery]) -> None:
     """Take the locks of all that is written, before anything is."""
     names = [query.name for query in queries if query.sink is None]
     outputs = arguments.target.files(names) if names else []
@@ -403,7 +405,7 @@ def _lock(held: ExitStack, arguments: RunArguments, queries: Sequence[Query]) ->
             held.enter_context(held_for(query.sink, f"the sink {query.name},"))
 
 
-def _check_free(queries: Sequence[Query], runner_name: str, arguments: RunArguments) -> None:
+def _check_free(queries: Sequence[NamedQuery], runner_name: str, arguments: RunArguments) -> None:
     """Refuses marks that no output would show, and what Spark does not do."""
     written = [query for query in queries if query.sink is None]
     marked = any(query.consistency.outputs == "marked" for query in written)
@@ -426,7 +428,7 @@ def _check_free(queries: Sequence[Query], runner_name: str, arguments: RunArgume
         )
 
 
-def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions) -> None:
+def _check_follow(inputs: Inputs, queries: Sequence[NamedQuery], options: RunOptions) -> None:
     streamed = [each for each in inputs.streams.values() if isinstance(each, Streamed)]
     endless = [each.shown for each in streamed if each.is_endless]
     if endless and not options.follow:
@@ -467,7 +469,7 @@ def _say_open(inputs: Inputs, options: RunOptions) -> None:
 
 def _is_shown(arguments: RunArguments) -> bool:
     """Whether the answers themselves go to a terminal while the queries run."""
-    answers = arguments.target == Target(STANDARD_OUTPUT) and not arguments.table
+    answers = arguments.target == OutputTarget(STANDARD_OUTPUT) and not arguments.table
     return arguments.live or (answers and sys.stdout.isatty())
 
 

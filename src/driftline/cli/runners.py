@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from driftline.running.local import run_locally
-from driftline.running.options import Query, RunOptions
+from driftline.running.options import NamedQuery, RunOptions
 from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Runner(Protocol):
     when it is called, and not when the first step is asked for."""
 
     def __call__(
-        self, queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
+        self, queries: list[NamedQuery], inputs: Mapping[str, Any], options: RunOptions
     ) -> Generator[Outputs]: ...
 
 

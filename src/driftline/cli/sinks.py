@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from driftline.engine.outputs.now_view import NowChanges, NowView
     from driftline.engine.step_outputs import Outputs
     from driftline.plan.choices import Clock
-    from driftline.running.options import Query
+    from driftline.running.options import NamedQuery
     from driftline.spark.query import Sink
     from driftline.spark.sinks import OneResult
     from driftline.spark.views import ViewName
@@ -40,7 +40,7 @@ TABLES = ("postgres", "duckdb", "sqlite")
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredSink:
     """Where an answer goes: a sink, and which view of the answer it has."""
 
     options: Mapping[str, str]
@@ -84,11 +84,11 @@ def _server(url: str) -> tuple[str, ...]:
 
 def sinks_of(
     outputs: Sequence[Output], target: str, view: str | None, keys: str | None
-) -> dict[str, Declared]:
+) -> dict[str, DeclaredSink]:
     """By query, the sink that its answer goes to: as the script has it, or the database that is
     the output of the run."""
     found = {
-        each.name: Declared(
+        each.name: DeclaredSink(
             {
                 key: filled_in(
                     value,
@@ -115,7 +115,7 @@ def sinks_of(
         raise Problem(f"--output: {len(rest)} queries cannot be one table: leave table= out")
     if len(rest) > 1 and keys is not None:
         _need_keys([each for each in outputs if each.name in rest], keys)
-    return _apart(found | {name: Declared(own) for name in rest})
+    return _apart(found | {name: DeclaredSink(own) for name in rest})
 
 
 def _need_keys(outputs: Sequence[Output], keys: str) -> None:
@@ -129,7 +129,7 @@ def _need_keys(outputs: Sequence[Output], keys: str) -> None:
                 )
 
 
-def _apart(found: dict[str, Declared]) -> dict[str, Declared]:
+def _apart(found: dict[str, DeclaredSink]) -> dict[str, DeclaredSink]:
     """The sinks, if no two of them have one table."""
     tables: dict[tuple[str, ...], str] = {}
     for name, each in found.items():
@@ -163,7 +163,7 @@ def is_database(target: str) -> bool:
     return _database(target) is not None
 
 
-def made(name: str, given: Declared, *, overwrite: bool) -> Sink:
+def made(name: str, given: DeclaredSink, *, overwrite: bool) -> Sink:
     """The sink for the answer of a query. `overwrite`: in the place of what another run made."""
     from driftline.spark import sinks
 
@@ -212,13 +212,13 @@ class LocalSinks:
     """The sinks of a run of the local runner: each step is a micro-batch. `views`: the answers now
     of those that ask for them."""
 
-    def __init__(self, queries: Sequence[Query]) -> None:
+    def __init__(self, queries: Sequence[NamedQuery]) -> None:
         own = [query for query in queries if query.sink is not None]
         self.sinks: dict[str, OneResult] = {}
         if own:  # a run without sinks does not load them
             self._open(own)
 
-    def _open(self, own: Sequence[Query]) -> None:
+    def _open(self, own: Sequence[NamedQuery]) -> None:
         from driftline.engine.outputs.now_view import NowView
         from driftline.spark.sinks import OneResult
         from driftline.spark.update import before_the_first

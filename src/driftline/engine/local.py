@@ -21,9 +21,9 @@ from driftline.engine.compile import compile_plans
 from driftline.engine.core.batch import Batch, empty, joined
 from driftline.engine.core.graph import Step
 from driftline.engine.core.labels import Label, Vector, greatest
-from driftline.engine.core.marks import Kind, Mark
+from driftline.engine.core.marks import Mark, MarkKind
 from driftline.engine.core.operator import OperatorKey
-from driftline.engine.ingest.arrivals import Arrivals, one_cti
+from driftline.engine.ingest.arrivals import ArrivedEvents, one_cti
 from driftline.engine.ingest.consistency import warn_of_waiting
 from driftline.engine.ingest.dead_letters import DeadLetters, no_letters
 from driftline.engine.ingest.holding import Holding
@@ -260,7 +260,7 @@ class Run:
 
     def _read(
         self, taken: Callable[[SourceReader], RawEvents | None]
-    ) -> dict[str, Arrivals | None]:
+    ) -> dict[str, ArrivedEvents | None]:
         events = {name: taken(self.readers[name]) for name in self.order}
         events |= {name: self.readers[name].next(INFINITY) for name in self.constants}
         for name in self.read:
@@ -272,11 +272,11 @@ class Run:
         }
 
     def _step(
-        self, came: Mapping[str, Arrivals | None], *, is_last: bool = False
+        self, came: Mapping[str, ArrivedEvents | None], *, is_last: bool = False
     ) -> Iterator[Outputs]:
         return self._worked(self._received(came), is_last=is_last)
 
-    def _received(self, came: Mapping[str, Arrivals | None]) -> _Received:
+    def _received(self, came: Mapping[str, ArrivedEvents | None]) -> _Received:
         """Let the sources take in what has come."""
         received: dict[str, Batch] = {}
         dead: dict[str, DeadLetters] = {}
@@ -339,7 +339,7 @@ class Run:
         elif self.heeding is not None and admitted.label is not None:
             self.heeding.leave_out(admitted.label)
 
-    def _look_at_clock(self, came: Mapping[str, Arrivals | None]) -> None:
+    def _look_at_clock(self, came: Mapping[str, ArrivedEvents | None]) -> None:
         """The time that has come with what the inputs let in now, and what was late for it."""
         if self.options.clock is None:
             return
@@ -406,17 +406,17 @@ class Run:
                 self.emitted.mark(name, prefix)
 
     def _token(self, name: str, token: Mark) -> None:
-        if self.tokens is not None and token.kind is Kind.TOKEN:
+        if self.tokens is not None and token.kind is MarkKind.TOKEN:
             self.emitted.mark(name, self.tokens.came_out(name, token))
 
 
-def _late(events: Arrivals, now: int) -> int:
+def _late(events: ArrivedEvents, now: int) -> int:
     """How many inserts came when a later time had come already."""
     starts = events.vs[events.kind == INSERT]
     latest_before = np.maximum.accumulate(np.concatenate([[now], starts]))[:-1]
     return int(np.count_nonzero(starts < latest_before))
 
 
-def _arrivals(events: RawEvents, source: Source) -> Arrivals:
-    arrivals = Arrivals.of(events, source.schema.arrow, source.timing.apart_by, events.clock)
+def _arrivals(events: RawEvents, source: Source) -> ArrivedEvents:
+    arrivals = ArrivedEvents.of(events, source.schema.arrow, source.timing.apart_by, events.clock)
     return arrivals.at_one_moment() if events.at_once else arrivals

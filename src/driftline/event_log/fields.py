@@ -35,7 +35,7 @@ _SHORTEST, _LONGEST = len('"NaN"'), len('"-Infinity"')
 _CAPITAL_A, _CAPITAL_Z, _TO_SMALL = ord("A"), ord("Z"), 32
 
 
-class Words:
+class _Words:
     """The words for numbers that some rows had, as numbers to be put in where they stood."""
 
     def __init__(self, names: Sequence[str], found: Int8Table) -> None:
@@ -65,7 +65,7 @@ def may_hold_words(text: Bytes) -> bool:
     return any(end in data for end in _ENDS)
 
 
-def take_words_out(text: ByteArray, offsets: Int64s, names: Sequence[str]) -> Words:
+def take_words_out(text: ByteArray, offsets: Int64s, names: Sequence[str]) -> _Words:
     """Makes the words null in the texts of rows, of which the i-th begins at offsets[i].
 
     >>> text = np.frombuffer(b'{"a":"NaN"}', np.uint8).copy()
@@ -77,7 +77,7 @@ def take_words_out(text: ByteArray, offsets: Int64s, names: Sequence[str]) -> Wo
     """
     found = np.zeros((len(names), len(offsets) - 1), np.int8)
     _take_words_out(text, offsets, *_joined(names), found)
-    return Words(names, found)
+    return _Words(names, found)
 
 
 def kept_as_text(

@@ -25,7 +25,7 @@ from driftline.event_log.deadletters import write_dead_letters
 from driftline.event_log.explain import ParsedLine, PassedOver, Refused, parse_line
 from driftline.event_log.rows import Coerce, Convert, RowReader, Shape
 from driftline.event_log.scan import Scanned, scan_lines, scan_row
-from driftline.event_log.source import BLOCK_BYTES, Progress, Source, line_bounds
+from driftline.event_log.source import BLOCK_BYTES, LogSource, Progress, line_bounds
 from driftline.model.arrays import Int64s
 from driftline.model.columns import NO_CLOCK, RETRACT, StreamColumns
 from driftline.model.validity import check_columns
@@ -33,7 +33,7 @@ from driftline.model.validity import check_columns
 Input = str | Path | IO[bytes]
 
 
-class Declared(Protocol):
+class _Declared(Protocol):
     """What is known of the streams of a log, by their names in it."""
 
     def exact(self, name: str) -> Mapping[str, Convert]:
@@ -59,7 +59,7 @@ _NOT_ASCII = 0x80
 
 
 @dataclass(frozen=True, slots=True)
-class EventLog:
+class LogContents:
     """What was read: the streams in order of first appearance, and the bad events."""
 
     streams: dict[str, StreamColumns]
@@ -77,8 +77,8 @@ def read_log(
     dead_letters: str | Path | None = None,
     limit: int | None = None,
     progress: Progress | None = None,
-    declared: Declared | None = None,
-) -> EventLog:
+    declared: _Declared | None = None,
+) -> LogContents:
     """The valid events of one or several logs, read one after another.
 
     The first bad event raises `BadInput`. With `dead_letters`, all bad events go to that file
@@ -114,15 +114,15 @@ def scan_log(
     only_the_first_bad: bool = False,
     block_bytes: int = BLOCK_BYTES,
     valid_streams: bool = True,
-    declared: Declared | None = None,
-) -> EventLog:
+    declared: _Declared | None = None,
+) -> LogContents:
     """The valid events, and all that is bad in file order (or at least the first of it).
 
     Without `valid_streams` only the lines are judged: events that their stream may not have, such
     as late ones, are left to a query, which makes them dead letters itself. `declared` gives what
     JSON does not: the types of columns.
     """
-    sources = [Source(each, block_bytes) for each in _several(inputs)]
+    sources = [LogSource(each, block_bytes) for each in _several(inputs)]
     gathering = _Gathering(limit, declared)
     for number, source in enumerate(sources):
         gathering.begin(number)
@@ -146,7 +146,7 @@ def scan_log(
             keep[index] = False
             streams[name] = stream.take(keep)
     names = tuple(source.name for source in sources)
-    return EventLog(streams, names, _with_texts(bad, sources, only_the_first_bad))
+    return LogContents(streams, names, _with_texts(bad, sources, only_the_first_bad))
 
 
 def _several(inputs: Input | Iterable[Input]) -> list[Input]:
@@ -164,7 +164,7 @@ class _Bad:
     value: str | None = None
 
 
-def _with_texts(bad: list[_Bad], sources: list[Source], only_the_first: bool) -> list[BadEvent]:
+def _with_texts(bad: list[_Bad], sources: list[LogSource], only_the_first: bool) -> list[BadEvent]:
     """The bad events in file order; what was read but is not valid is looked up once more."""
     bad = sorted(bad, key=lambda each: (each.source, each.line))[: 1 if only_the_first else None]
     texts = {
@@ -189,7 +189,7 @@ def _with_texts(bad: list[_Bad], sources: list[Source], only_the_first: bool) ->
 class _StreamBuilder:
     """The columns of one stream as far as they have been read."""
 
-    def __init__(self, name: str, declared: Declared | None) -> None:
+    def __init__(self, name: str, declared: _Declared | None) -> None:
         self.name = name
         self.rows = (
             RowReader(name)
@@ -231,7 +231,7 @@ class _StreamBuilder:
 class _Gathering:
     """Takes blocks of lines, and holds the streams and the bad lines found in them."""
 
-    def __init__(self, limit: int | None, declared: Declared | None) -> None:
+    def __init__(self, limit: int | None, declared: _Declared | None) -> None:
         self._declared = declared
         self.streams: dict[str, _StreamBuilder] = {}
         self.bad: list[_Bad] = []

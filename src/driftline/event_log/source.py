@@ -23,7 +23,7 @@ Progress = Callable[[int], None]
 """Called with the number of bytes of the file that have been read since the last call."""
 
 
-class Source:
+class LogSource:
     """One file or binary stream that is read from its beginning to its end.
 
     What cannot be opened twice is remembered, so that `lines` can look a line up again.

@@ -26,7 +26,14 @@ from typing import Any
 
 import numpy as np
 
-from driftline.kernels.part import HOMES, CannotBuild, Row, compile_part, kernels, report_to
+from driftline.kernels.part import (
+    HOMES,
+    CannotBuild,
+    LibraryEntry,
+    compile_part,
+    kernels,
+    report_to,
+)
 from driftline.kernels.shipped import baselines, path, sealed
 
 __all__ = ["CannotBuild", "build"]
@@ -101,7 +108,7 @@ def _compiled(
     into: Path,
     report: Callable[[str, int], None],
     homes: Sequence[str],
-) -> list[Row]:
+) -> list[LibraryEntry]:
     steps = sum(map(len, parts)) + len(parts) * len(baselines)
     context = get_context("spawn")
     with context.Manager() as manager:
@@ -130,7 +137,7 @@ def _compiler() -> str:
     return compiler
 
 
-def _table(rows: Sequence[Row]) -> str:
+def _table(rows: Sequence[LibraryEntry]) -> str:
     entries = "".join(f"int {row.symbol}(int64_t *, int64_t *);\n" for row in rows)
     lines = "".join(
         f'    {{"{row.name}", "{row.stamp}", "{row.arguments}", "{row.result}", {row.symbol}}},\n'

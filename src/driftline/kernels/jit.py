@@ -120,7 +120,7 @@ def numba_type(stated: signatures.Type) -> Any:
         case signatures.ArrayOf(kind, dimensions, is_frozen):
             item = from_dtype(signatures.dtype_of(kind))
             return types.Array(item, dimensions, "C", readonly=is_frozen)
-        case signatures.Several(items, class_):
+        case signatures.TupleType(items, class_):
             return types.BaseTuple.from_types(tuple(map(numba_type, items)), class_)
     raise TypeError(f"no argument is of the type {stated}")
 

@@ -20,10 +20,10 @@ from numba.core.registry import cpu_target
 from numba.np.numpy_support import as_dtype
 
 from driftline.kernels.jit import Kernel
-from driftline.kernels.signatures import ArrayOf, Nothing, Number, Several, Type
+from driftline.kernels.signatures import ArrayOf, Nothing, Number, TupleType, Type
 from driftline.kernels.stamps import stamp
 
-__all__ = ["CannotBuild", "Row", "compile_part", "kernels", "report_to"]
+__all__ = ["CannotBuild", "LibraryEntry", "compile_part", "kernels", "report_to"]
 
 WORD, STATUS = ir.IntType(64), ir.IntType(32)
 # Their types are not stated.
@@ -44,7 +44,7 @@ class CannotBuild(Exception):
     """What is needed to build is missing, or a kernel cannot be compiled."""
 
 
-class Row(NamedTuple):
+class LibraryEntry(NamedTuple):
     """A kernel in the table of the library."""
 
     name: str
@@ -225,7 +225,7 @@ def _stated(kind: Any) -> Type:
     if isinstance(kind, _types.NoneType):
         return Nothing()
     if isinstance(kind, _types.BaseTuple):
-        return Several(tuple(map(_stated, kind.types)), getattr(kind, "instance_class", None))
+        return TupleType(tuple(map(_stated, kind.types)), getattr(kind, "instance_class", None))
     if isinstance(kind, _types.Array):
         dtype: np.dtype[Any] = as_dtype(kind.dtype)
         return ArrayOf(dtype.str[1:], kind.ndim, not kind.mutable)
@@ -248,9 +248,9 @@ def report_to(queue: Any) -> None:
 
 def compile_part(
     number: int, names: list[str], baselines: Sequence[str], into: Path, homes: Sequence[str]
-) -> list[Row]:
+) -> list[LibraryEntry]:
     """Compile some kernels into DIR/NUMBER-BASELINE.o."""
-    known, linked, rows = kernels(homes), _Linked(), list[Row]()
+    known, linked, rows = kernels(homes), _Linked(), list[LibraryEntry]()
     for place, name in enumerate(names):
         _reports.put(name)
         kernel, symbol = known[name], f"kernel_{number}_{place}"
@@ -259,7 +259,7 @@ def compile_part(
         except Exception as error:
             raise CannotBuild(f"the kernel {name} cannot be compiled: {error}") from None
         arguments = "".join(map(str, kernel.types))
-        rows.append(Row(name, stamp(kernel), arguments, str(result), symbol))
+        rows.append(LibraryEntry(name, stamp(kernel), arguments, str(result), symbol))
     module = linked.module()
     for baseline in baselines:
         _reports.put(f"machine code for {baseline}")

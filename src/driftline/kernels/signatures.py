@@ -24,7 +24,7 @@ __all__ = [
     "ArrayOf",
     "Nothing",
     "Number",
-    "Several",
+    "TupleType",
     "Type",
     "arguments_of",
     "dtype_of",
@@ -61,7 +61,7 @@ class ArrayOf:
 
 
 @dataclass(frozen=True)
-class Several:
+class TupleType:
     """A tuple, or a NamedTuple if it has a class."""
 
     items: tuple[Type, ...]
@@ -80,7 +80,7 @@ class Nothing:
         return "0"
 
 
-Type = Number | ArrayOf | Several | Nothing
+Type = Number | ArrayOf | TupleType | Nothing
 
 _NUMBERS = {int: Number("i8"), float: Number("f8"), bool: Number("b1")}
 """Numbers of fewer bytes are only in arrays: as arguments, they would have to be cut off to fit."""
@@ -107,10 +107,10 @@ def _type_of(hint: Any) -> Type:
         return _NUMBERS[hint]
     if isinstance(hint, type) and issubclass(hint, tuple):
         fields = get_type_hints(hint, include_extras=True)
-        return Several(tuple(_type_of(fields[name]) for name in fields), hint)
+        return TupleType(tuple(_type_of(fields[name]) for name in fields), hint)
     origin, given = get_origin(hint), get_args(hint)
     if origin is tuple:
-        return Several(tuple(map(_type_of, given)))
+        return TupleType(tuple(map(_type_of, given)))
     marks: tuple[Any, ...] = ()
     if origin is Annotated:
         hint, *marks = given  # type: ignore[assignment]
@@ -154,7 +154,7 @@ def fitted(
 
 def _fitted(type_: Type, value: Any, is_inside: bool = False) -> Any:
     match type_:
-        case Several(items, class_) if isinstance(value, tuple) and len(value) == len(items):
+        case TupleType(items, class_) if isinstance(value, tuple) and len(value) == len(items):
             made = tuple(_fitted(item, each, True) for item, each in zip(items, value, strict=True))
             if all(one is other for one, other in zip(made, value, strict=True)):
                 return value

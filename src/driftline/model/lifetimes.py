@@ -26,7 +26,7 @@ _SHIFT = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
-class Lifetimes:
+class _Lifetimes:
     """What each event of a stream gives and takes; and for each lifetime, what it is."""
 
     gives: Int64s
@@ -37,7 +37,7 @@ class Lifetimes:
     """The index of the first event that names it, whose payload is its row."""
 
 
-def number_lifetimes(stream: StreamColumns) -> Lifetimes:
+def number_lifetimes(stream: StreamColumns) -> _Lifetimes:
     """Numbers the lifetimes of a stream's well-formed changes.
 
     >>> from driftline.model.event import Insert, Retract
@@ -56,7 +56,7 @@ def number_lifetimes(stream: StreamColumns) -> Lifetimes:
         retracted[rows[retracts]] = True
     else:
         rows, retracted = np.zeros(len(stream), np.int64), np.zeros(1, np.bool_)
-    return Lifetimes(*_number(stream.kind, stream.vs, stream.ve, stream.vn, rows, retracted, size))
+    return _Lifetimes(*_number(stream.kind, stream.vs, stream.ve, stream.vn, rows, retracted, size))
 
 
 @compiled

@@ -31,7 +31,7 @@ RESULT = "result"
 
 
 @dataclass(frozen=True)
-class Prefix:
+class SourcePrefix:
     """A source, and what is computed before its rows come into a fragment: selects, projects and
     aliases, from the source on up."""
 
@@ -45,7 +45,7 @@ class Input:
     into shards by keys (over the columns of the leaf)."""
 
     leaf: nodes.Leaf
-    origin: Prefix | str
+    origin: SourcePrefix | str
     keys: Keys
 
 
@@ -82,7 +82,7 @@ def cut_together(
 
 def prefixes(
     plans: Sequence[nodes.Node], outside: Callable[[nodes.Source], bool]
-) -> dict[int, Prefix]:
+) -> dict[int, SourcePrefix]:
     """By the id of their uppermost node, the stateless beginnings of plans. There is one for a
     source that is used once; one that is used in several ways comes in as it is."""
     above: dict[int, dict[int, nodes.Node]] = {}
@@ -94,7 +94,7 @@ def prefixes(
                 above.setdefault(id(child), {})[id(node)] = node
             if isinstance(node, nodes.Source):
                 found.setdefault(node.name, {})[id(node)] = node
-    made: dict[int, Prefix] = {}
+    made: dict[int, SourcePrefix] = {}
     for same in found.values():
         (source, *others) = same.values()
         if others or not outside(source):
@@ -107,11 +107,11 @@ def prefixes(
                 break
             steps.append(user)
             top = user
-        made[id(top)] = Prefix(source, tuple(steps))
+        made[id(top)] = SourcePrefix(source, tuple(steps))
     return made
 
 
-def _time_after(prefix: Prefix) -> str | None:
+def _time_after(prefix: SourcePrefix) -> str | None:
     """The column that gives plain records their time, as it is called after what is computed."""
     name = prefix.source.time
     for step in prefix.steps:
@@ -127,7 +127,7 @@ class _Cutter:
     leaf; `cuts`: the fragment made for a node; `gathered`: by the id of a node and the keys of its
     inputs, what has become of it, so that what is used twice is computed once."""
 
-    def __init__(self, prefixes: Mapping[int, Prefix], taken: set[str]) -> None:
+    def __init__(self, prefixes: Mapping[int, SourcePrefix], taken: set[str]) -> None:
         self.prefixes, self.taken = prefixes, taken
         self.fragments: list[Fragment] = []
         self.inputs: dict[str, Input] = {}
@@ -151,7 +151,7 @@ class _Cutter:
         if id(node) in self.prefixes:
             return self._prefixed(node, self.prefixes[id(node)], required)
         if isinstance(node, nodes.Source):
-            return self._prefixed(node, Prefix(node), required)
+            return self._prefixed(node, SourcePrefix(node), required)
         if node.required_keys is None:
             return self._through(node, required)
         return self._gathered(node, required)
@@ -202,7 +202,7 @@ class _Cutter:
         self.taken.add(name)
         return name
 
-    def _leaf_of(self, node: nodes.Node, origin: Prefix | str, keys: Keys) -> nodes.Leaf:
+    def _leaf_of(self, node: nodes.Node, origin: SourcePrefix | str, keys: Keys) -> nodes.Leaf:
         name = origin if isinstance(origin, str) else origin.source.name
         for each in self.inputs.values():
             if each.origin == origin and each.keys == keys:
@@ -218,7 +218,7 @@ class _Cutter:
         return leaf
 
     def _prefixed(
-        self, node: nodes.Node, prefix: Prefix, required: Keys | None
+        self, node: nodes.Node, prefix: SourcePrefix, required: Keys | None
     ) -> tuple[nodes.Node, bool]:
         return self._leaf_of(
             node, prefix, columns_of(node.schema) if required is None else required

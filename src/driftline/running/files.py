@@ -52,7 +52,7 @@ class Lines:
         return number + self.shifts[bisect_right(self.numbers, number) - 1]
 
 
-class Places:
+class FilePlaces:
     """The files and lines on which the records of a directory stand, as they are read."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class PlainFiles:
 
     source: Source
     files: Sequence[RecordFile]
-    places: Places = field(default_factory=Places)
+    places: FilePlaces = field(default_factory=FilePlaces)
 
     def parts(self, size: int) -> Iterator[RawEvents]:
         """The records in parts, of so many where that can be chosen."""

@@ -10,7 +10,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from driftline.running.files import PlainFiles
-from driftline.running.options import Query, RunOptions, by_consistency, engine_options
+from driftline.running.options import NamedQuery, RunOptions, by_consistency, engine_options
 from driftline.running.pace import FRAME, paced
 from driftline.running.problems import Problem
 from driftline.running.streams import Streamed, read_here
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def run_locally(
-    queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
+    queries: list[NamedQuery], inputs: Mapping[str, Any], options: RunOptions
 ) -> Generator[Outputs]:
     """Queries of the same consistency run as one graph; others go along with it, step by step."""
     if options.checkpoint is not None or options.master is not None or options.settings:
@@ -36,7 +36,7 @@ def run_locally(
 
 
 def _run_locally(
-    queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
+    queries: list[NamedQuery], inputs: Mapping[str, Any], options: RunOptions
 ) -> Generator[Outputs]:
     from driftline.engine.local import started
 

@@ -38,7 +38,7 @@ class Consistency:
 
 
 @dataclass(frozen=True)
-class Query:
+class NamedQuery:
     """A query to run: its name, its plan, its consistency, and the sink that its answer goes to
     (None: the output of the run)."""
 
@@ -71,7 +71,7 @@ class RunOptions:
     after: Mapping[int, int] = field(default_factory=dict)
 
 
-def by_consistency(queries: Iterable[Query]) -> dict[Consistency, dict[str, Node]]:
+def by_consistency(queries: Iterable[NamedQuery]) -> dict[Consistency, dict[str, Node]]:
     """The plans of queries by how these are run: on Spark, those of one consistency run as one
     query, with one cut in common."""
     groups: dict[Consistency, dict[str, Node]] = {}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """How far a run has come, in sums from its beginning.
 
     `watermark`: how far the answers have come in application time, those of the slowest query;
@@ -64,10 +64,10 @@ class Tally:
         """What every operator has counted last."""
         return {**self._counters, **self._latest}
 
-    def progress(self) -> Progress:
+    def progress(self) -> RunProgress:
         """How far the run has come."""
         counters = self.counters
-        return Progress(
+        return RunProgress(
             batches=self.batches,
             events=_events(counters),
             watermark=min(self.watermarks.values(), default=BEGINNING),

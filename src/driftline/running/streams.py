@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from driftline.event_log.apart import HIDDEN
-from driftline.running.files import Places
+from driftline.running.files import FilePlaces
 from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Streamed:
     form: Form
     options: Mapping[str, str]
     stream: str | None = None
-    places: Places = field(default_factory=Places, compare=False)
+    places: FilePlaces = field(default_factory=FilePlaces, compare=False)
     first: tuple[str, ...] = ()
     csv: Mapping[str, str] = field(default_factory=dict)
 

@@ -66,7 +66,7 @@ Heads = Mapping[tuple[int, int], Mapping[str, Any]]
 
 
 @dataclass
-class Progress:
+class CheckpointProgress:
     """How far a checkpoint is. `run`: Spark's name of the query; `batch`: the last micro-batch that
     sinks have; `logs`: digests of Spark's logs; `shards`: by level and shard, the version that it
     has since a micro-batch, and the one before; `notes`: those of `NOTES` that there are."""
@@ -90,7 +90,7 @@ class Checkpoint:
     def __init__(self, place: str) -> None:
         self.place = Place(place)
         self.query: dict[str, Any] = {}
-        self.progress = Progress()
+        self.progress = CheckpointProgress()
         self.is_noted = False
 
     @property
@@ -141,9 +141,9 @@ class Checkpoint:
         }
         known = self.read()
         if known is None:
-            known = {**mine, "progress": asdict(Progress())}
+            known = {**mine, "progress": asdict(CheckpointProgress())}
             self.place.write_note(FILE, known)
-        self.progress = Progress(**known.pop("progress"))
+        self.progress = CheckpointProgress(**known.pop("progress"))
         self.query = known
         if known != mine:
             raise PlanError(
@@ -158,7 +158,7 @@ class Checkpoint:
             if self.place.read("spark/metadata") is not None or self._numbers("offsets"):
                 raise self._unfit(f"{FILE} is gone")
             return
-        progress = Progress(**known["progress"])
+        progress = CheckpointProgress(**known["progress"])
         begun, committed = self._numbers("offsets"), self._numbers("commits")
         last = progress.batch
         if last == NOTHING:

@@ -39,7 +39,7 @@ MANY = 1_000
 """So many files of one micro-batch each become one."""
 
 
-class Emitted:
+class EmittedFiles:
     """The folder of what was emitted. `spans`: the first and last micro-batch of every file;
     `marked`: updates have the prefix that they belong to."""
 

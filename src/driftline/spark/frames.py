@@ -130,7 +130,7 @@ TIMES_OF_RECORDS = ("timestamp", "timestamp_ntz", "tinyint", "smallint", "int", 
 
 
 @dataclass(frozen=True)
-class Description:
+class _Description:
     """What a DataFrame says of its stream: the columns with their types, the time and how late rows
     are, where it has a watermark, and whether time is in microseconds, where that is known."""
 
@@ -140,7 +140,7 @@ class Description:
     timestamps: bool | None = None
 
 
-def described(frame: DataFrame, time: object = None) -> Description:
+def described(frame: DataFrame, time: object = None) -> _Description:
     """A DataFrame as a stream: of plain records, or of events, whose times are no columns. `time`:
     what is to be its time."""
     have = {each.name.lower(): each for each in frame.schema.fields}
@@ -152,7 +152,7 @@ def described(frame: DataFrame, time: object = None) -> Description:
         if not (is_events and each.name.lower() in EVENT_TIMES):
             columns[each.name] = TIMES.sub("time(6)", each.dataType.simpleString())
     if is_events:
-        return Description(columns, timestamps=have["vs"].dataType.simpleString() == "timestamp")
+        return _Description(columns, timestamps=have["vs"].dataType.simpleString() == "timestamp")
     if isinstance(time, str) and time.lower() in have:
         kind = have[time.lower()].dataType.simpleString()
         if kind not in TIMES_OF_RECORDS:
@@ -160,5 +160,5 @@ def described(frame: DataFrame, time: object = None) -> Description:
             raise PlanError(f"the time {time} is a {kind.upper()}: make it a TIMESTAMP{how}")
     for each in frame.schema.fields:
         if WATERMARK in (each.metadata or {}):
-            return Description(columns, each.name, f"{each.metadata[WATERMARK]} milliseconds")
-    return Description(columns, timestamps=None if frame.isStreaming or time else True)
+            return _Description(columns, each.name, f"{each.metadata[WATERMARK]} milliseconds")
+    return _Description(columns, timestamps=None if frame.isStreaming or time else True)

@@ -45,7 +45,7 @@ from driftline.model.time import INFINITY
 from driftline.plan.depth import room
 from driftline.plan.errors import PlanError
 from driftline.plan.fingerprint import fingerprint
-from driftline.plan.fragments import Prefix, cut_together
+from driftline.plan.fragments import SourcePrefix, cut_together
 from driftline.plan.nodes import CALLS, Constant, Node, Source
 from driftline.spark.labels import state_partitions
 from driftline.spark.marks import inputs_of
@@ -147,7 +147,7 @@ def pipeline(
 OWN_STEPS = "with steps of Spark's own"
 
 
-def _how(frame: DataFrame, reading: Reading, prefix: Prefix) -> str:
+def _how(frame: DataFrame, reading: Reading, prefix: SourcePrefix) -> str:
     if not frame.isStreaming:
         kind = "a table"
     elif not reading.plain:
@@ -195,7 +195,7 @@ def _native(
 def _packed(
     raw: DataFrame,
     source: Source,
-    prefix: Prefix,
+    prefix: SourcePrefix,
     targets: Sequence[Target],
     given: int,
     *,
@@ -255,7 +255,7 @@ def _conformed(
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _watch(source: Source, prefix: Prefix) -> Watch:
+def _watch(source: Source, prefix: SourcePrefix) -> Watch:
     """Where the column is that tells sources apart, unless Spark's own steps may have moved it."""
     name = source.timing.apart_by
     if name is None or any(

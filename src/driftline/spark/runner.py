@@ -24,7 +24,7 @@ from driftline.model.prefix import Prefix
 from driftline.running.notes import WHAT_TO_DO
 from driftline.running.options import (
     Consistency,
-    Query,
+    NamedQuery,
     RunOptions,
     by_consistency,
     engine_options,
@@ -32,7 +32,7 @@ from driftline.running.options import (
 from driftline.running.problems import Problem
 from driftline.running.streams import Streamed, inside
 from driftline.spark.checkpoint import Checkpoint, completed_in
-from driftline.spark.emitted import Emitted
+from driftline.spark.emitted import EmittedFiles
 from driftline.spark.failures import cause, could_not_start
 from driftline.spark.inputs import close, is_closing, streamed_events
 from driftline.spark.now import for_now
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def run_queries(
-    queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
+    queries: list[NamedQuery], inputs: Mapping[str, Any], options: RunOptions
 ) -> Generator[Outputs]:
     """Queries of the same consistency run as one, with one cut in common; others after them. What
     cannot go on from its checkpoint is refused at once."""
@@ -159,7 +159,7 @@ def _run(
     kept = None
     places = {name: _place(data) for name, data in streamed.items()}
     if options.is_kept:
-        kept = Emitted(folder / "emitted", plans, sources, marked=query.is_marked)
+        kept = EmittedFiles(folder / "emitted", plans, sources, marked=query.is_marked)
         done = completed_in(folder).get(0, kept.last)
         if kept.last not in (done, done + 1):
             raise Problem(f"{folder}/emitted lacks answers of micro-batches: {WHAT_TO_DO}")
@@ -241,7 +241,7 @@ class Handed:
     the answers now."""
 
     last: int
-    kept: Emitted | None
+    kept: EmittedFiles | None
     names: Sequence[str]
     is_now: bool
 

@@ -20,7 +20,7 @@ from driftline.event_log.text import FIRST_ISO, LAST_ISO
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
-from driftline.plan.fragments import Prefix
+from driftline.plan.fragments import SourcePrefix
 from driftline.plan.nodes import Constant, Node, Source
 from driftline.plan.timing import MICROSECONDS, TimeUnit
 from driftline.plan.types import a_type, is_integer, is_timestamp, quoted, type_name
@@ -224,7 +224,7 @@ def _why(kind: pa.DataType, have: DataType, unit: TimeUnit | None) -> str:
 
 
 def prefixed(
-    frame: DataFrame, prefix: Prefix, columns: frozenset[int] | None, *, counted: bool = False
+    frame: DataFrame, prefix: SourcePrefix, columns: frozenset[int] | None, *, counted: bool = False
 ) -> DataFrame:
     """Raw events after the steps of a prefix, with the columns of the payload at some places (None:
     all) named by their place. `counted`: events that a filter leaves out stay, without a payload,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from driftline.engine.shards.lending import Lending
 from driftline.engine.shards.long_lived import LATELY, give_back
-from driftline.engine.shards.messages import OUTPUT, Kind, Message
+from driftline.engine.shards.messages import OUTPUT, Message, MessageKind
 from driftline.engine.shards.state_log import Head, StateLog, Store
 from driftline.engine.shards.stored import Kept, Stepped
 from driftline.spark.places import Place
@@ -51,7 +51,9 @@ def stepped(
         passing += log.step(mine)
         _lending.drop_unused()
         head = log.head.to_bytes()
-        passing.append(Message(OUTPUT, Kind.COUNTERS, str(stage.level), 0, number, data=head))
+        passing.append(
+            Message(OUTPUT, MessageKind.COUNTERS, str(stage.level), 0, number, data=head)
+        )
     return to_pandas(passing, stage.shards)
 
 
@@ -65,5 +67,7 @@ def stepped_once(stage: Stepped, rows: pd.DataFrame) -> pd.DataFrame:
         shard = stage.shard(number)
         passing += shard.step(mine)
         head = Head(counters=shard.counters()).to_bytes()
-        passing.append(Message(OUTPUT, Kind.COUNTERS, str(stage.level), 0, number, data=head))
+        passing.append(
+            Message(OUTPUT, MessageKind.COUNTERS, str(stage.level), 0, number, data=head)
+        )
     return to_pandas(passing, stage.shards)

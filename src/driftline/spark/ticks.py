@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from driftline.engine.ingest.generators import closed_bounds, needs_timeout
 from driftline.engine.ingest.source import has_time
 from driftline.engine.ingest.source_time import is_watched
-from driftline.engine.shards.messages import Kind, Message
+from driftline.engine.shards.messages import Message, MessageKind
 from driftline.engine.shards.shard import Stage
 from driftline.engine.shards.source_messages import POSITION
 from driftline.engine.shards.stored import counters_in
@@ -145,7 +145,9 @@ def ticks(
             for level, given in to:
                 shards = given if fixed else state_partitions(given)
                 numbers = range(shards)[some]
-                own = (Message(level, Kind.CLOCK, "", shard, 0, high=clock) for shard in numbers)
+                own = (
+                    Message(level, MessageKind.CLOCK, "", shard, 0, high=clock) for shard in numbers
+                )
                 yield from to_arrow(own, shards)
 
     clock = f.unix_millis(f.current_timestamp())

@@ -14,8 +14,8 @@ from driftline.engine.outputs.now_view import NowChanges, NowView
 from driftline.engine.shards.letters import letters_from_bytes, letters_message
 from driftline.engine.shards.messages import (
     OUTPUT,
-    Kind,
     Message,
+    MessageKind,
     Target,
     packed_batch,
     unpacked_batch,
@@ -128,7 +128,7 @@ class SparkUpdate:
         they did."""
         outputs = _messages(self.batches, _output_message)
         if self.latest > BEGINNING:
-            outputs.append(Message(OUTPUT, Kind.CLOCK, "", 0, 0, high=self.latest))
+            outputs.append(Message(OUTPUT, MessageKind.CLOCK, "", 0, 0, high=self.latest))
         reads = [read_message(name, each, 0) for name, each in self.reads.items()]
         return (
             reads
@@ -184,15 +184,15 @@ def spark_update(
     reads: dict[str, list[Read]] = {}
     for message in sorted(messages, key=lambda message: message.origin):
         match message.kind:
-            case Kind.ROWS:
+            case MessageKind.ROWS:
                 outputs[message.port].append(message)
-            case Kind.DEAD_LETTERS:
+            case MessageKind.DEAD_LETTERS:
                 dead.setdefault(message.port, []).append(message)
-            case Kind.CLOCK:
+            case MessageKind.CLOCK:
                 shown = max(shown, message.high)
-            case Kind.COUNTERS:
+            case MessageKind.COUNTERS:
                 heads[int(message.port), message.origin] = json.loads(message.data)
-            case Kind.READ:
+            case MessageKind.READ:
                 reads.setdefault(message.port, []).append(read_from_bytes(message.data))
     for name, own in outputs.items():
         if shards is not None and len(own) != shards:

@@ -22,8 +22,8 @@ from driftline.engine.outputs.now_view import NowChanges
 from driftline.engine.shards.letters import letters_from_bytes
 from driftline.engine.shards.messages import (
     OUTPUT,
-    Kind,
     Message,
+    MessageKind,
     Target,
     packed_batch,
     unpacked_batch,
@@ -104,7 +104,7 @@ class ViewOf:
         """The messages with its rows."""
         messages = self.made.messages
         return messages.where(
-            (messages["kind"] == int(Kind.ROWS)) & (messages["port"] == self.output)
+            (messages["kind"] == int(MessageKind.ROWS)) & (messages["port"] == self.output)
         )
 
     def columns(self, *own: str) -> str:
@@ -212,15 +212,15 @@ class ViewOf:
             latest, origin = BEGINNING, 0
             for rows in batches:
                 for message in from_arrow(rows):
-                    if message.kind == Kind.COUNTERS:
+                    if message.kind == MessageKind.COUNTERS:
                         latest, origin = max(latest, _latest(message)), message.origin
-                    elif message.kind == Kind.ROWS and message.port == output:
+                    elif message.kind == MessageKind.ROWS and message.port == output:
                         batch = _with_cti(message, schema)
                         yield from to_arrow(packed_batch(batch, to, shards, message.origin), shards)
                 if clock == "wall" and rows.num_rows:
                     latest = rows.column(TIME)[0].as_py() * MILLISECOND
             if latest > BEGINNING:
-                own = (to.level, Kind.CLOCK, "")
+                own = (to.level, MessageKind.CLOCK, "")
                 times = (Message(*own, shard, origin, high=latest) for shard in range(shards))
                 yield from to_arrow(times, shards)
 
@@ -233,7 +233,7 @@ class ViewOf:
         began = f.unix_millis(f.current_timestamp()).alias(TIME)
         parts = mapped(self.made.messages.select("*", began), scatter, WIRE)
         flow = staged(parts, stage, None, fixed=fixed)
-        rows = flow.where(f"level = {OUTPUT} AND kind = {int(Kind.ROWS)}").select("data")
+        rows = flow.where(f"level = {OUTPUT} AND kind = {int(MessageKind.ROWS)}").select("data")
         return mapped(rows, shown, columns)
 
 
@@ -277,7 +277,7 @@ def strict(made: Pipeline, sources: Mapping[str, Node]) -> Pipeline:
 
 def _letters_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
     for rows in batches:
-        found = pc.equal(rows.column("kind"), int(Kind.DEAD_LETTERS))
+        found = pc.equal(rows.column("kind"), int(MessageKind.DEAD_LETTERS))
         yield from from_arrow(rows.filter(found))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from driftline.engine.shards.messages import MESSAGES, OUTPUT, Kind, Message
+from driftline.engine.shards.messages import MESSAGES, OUTPUT, Message, MessageKind
 from driftline.spark.labels import labels
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def from_rows(rows: Iterable[tuple[Any, ...]]) -> list[Message]:
             found.append((fields, []))
         found[-1][1].append(bytes(data))
     return [
-        Message(level, Kind(kind), *(*fields, b"".join(parts)))
+        Message(level, MessageKind(kind), *(*fields, b"".join(parts)))
         for (level, kind, *fields), parts in found
     ]
 

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from driftline.engine.shards.messages import Kind, Message, unpacked_batch
+from driftline.engine.shards.messages import Message, MessageKind, unpacked_batch
 from driftline.spark.places import Place, place_of
 from driftline.spark.session import is_local, mapped
 from driftline.spark.views import MicroBatch, ViewName, view_of
@@ -103,7 +103,7 @@ def written(frame: DataFrame, targets: Targets, about: SparkUpdate, shards: int)
     number, time, stamps = about.batch_id, about.time, about.timestamps
 
     def put(message: Message) -> Message:
-        if message.kind != Kind.ROWS or not message.data:
+        if message.kind != MessageKind.ROWS or not message.data:
             return message
         name, own = message.port, []
         batch = unpacked_batch(message.data, schemas[name])

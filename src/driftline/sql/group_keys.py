@@ -14,7 +14,7 @@ from driftline.sql.grouping_sets import grouping_sets
 from driftline.sql.overs import refuse_window_functions
 from driftline.sql.query_parts import has_subquery
 from driftline.sql.scope import walked
-from driftline.sql.select_list import Item, SelectList
+from driftline.sql.select_list import SelectItem, SelectList
 from driftline.sql.subqueries import Subqueries
 from driftline.sql.time_windows import TimeWindow
 
@@ -80,7 +80,7 @@ class GroupKeys:
             raise refuse("GROUP BY takes no aggregate", node)
         return value, name
 
-    def _add_all(self, groups: Groups, item: Item) -> None:
+    def _add_all(self, groups: Groups, item: SelectItem) -> None:
         if item.star:
             for each in item.star:
                 groups.add_key(each.value, each.name)

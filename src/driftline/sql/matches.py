@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from driftline.plan import nodes
 from driftline.plan.expressions import Column
-from driftline.plan.patterns.building import Written, in_units, matched
+from driftline.plan.patterns.building import MatchClauses, in_units, matched
 from driftline.plan.patterns.reading import parse_pattern
 from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
@@ -27,7 +27,7 @@ def match_rows(scope: Scope, node: MatchRecognize) -> nodes.Node:
             rows,
             [_partition(rows, each) for each in node.args.get("partition") or ()],
             order,
-            Written(
+            MatchClauses(
                 parse_pattern(*(node.args[key] for key in ("pattern", "line", "column"))),
                 _named(node, "define"),
                 _named(node, "measures"),

@@ -47,7 +47,7 @@ _PARTS_OF_A_WINDOW = {"partition_by": "PARTITION BY", "order": "ORDER BY", "spec
 
 
 @dataclass(frozen=True)
-class Over:
+class _Over:
     """A window function of a query: its column, and how it was written."""
 
     field: Field
@@ -115,7 +115,7 @@ class Overs:
     def __init__(self, schema: Schema, named: Iterable[exp.Window], resolve: Resolve) -> None:
         self.schema, self.resolve = schema, resolve
         self.named: dict[str, exp.Window] = {}
-        self.found: list[Over] = []
+        self.found: list[_Over] = []
         for window in named:
             self._define(window)
 
@@ -194,7 +194,7 @@ class Overs:
         name = alias if alias and not self.schema.find(alias) else f"{PREFIX}{len(self.found)}"
         if any(over.name.lower() == name.lower() for over in self.found):
             name = f"{PREFIX}{len(self.found)}"
-        self.found.append(Over(self._field(name, window), window))
+        self.found.append(_Over(self._field(name, window), window))
         return name
 
     def _field(self, name: str, window: exp.Window) -> Field:

@@ -93,7 +93,7 @@ class Relations:
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergedColumn:
     """A column that JOIN … USING gives once: its name, what stands for it, and before which column
     of the rows `*` has it."""
 
@@ -111,7 +111,7 @@ class Scope:
     """
 
     plan: nodes.Node
-    merged: tuple[Merged, ...] = ()
+    merged: tuple[MergedColumn, ...] = ()
     hidden: frozenset[str] = frozenset()
 
     @property
@@ -144,7 +144,7 @@ class Scope:
             if name in scope.hidden
         )
 
-    def merged_as(self, name: str) -> Merged | None:
+    def merged_as(self, name: str) -> MergedColumn | None:
         """The merged column that a name without a table means; an error if it may mean others."""
         found = [each for each in self.merged if each.name.lower() == name.lower()]
         if not found:

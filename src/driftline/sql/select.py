@@ -24,7 +24,7 @@ from driftline.sql.overs import Overs, limited, refuse_window_functions
 from driftline.sql.query_parts import aggregates_in, conjuncts_of, has_subquery, is_aggregate
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import OWN_COLUMN, Relations, Scope, columns_in, walked, with_columns
-from driftline.sql.select_list import Item, SelectList
+from driftline.sql.select_list import SelectItem, SelectList
 from driftline.sql.strict_grammar import TEXT
 from driftline.sql.subqueries import Subqueries, bare
 from driftline.sql.tables import BindQuery, bind_from, truth
@@ -231,7 +231,7 @@ class _Select:
         """Columns that rows have besides those of FROM."""
         return self.overs.fields + self.late.added + self.last.added
 
-    def _outputs(self, item: Item, groups: Groups | None) -> list[nodes.Named]:
+    def _outputs(self, item: SelectItem, groups: Groups | None) -> list[nodes.Named]:
         if item.star:
             if groups is None:
                 return list(item.star)

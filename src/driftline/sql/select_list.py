@@ -21,7 +21,7 @@ _OF_NAME = 2  # parts of name.field
 
 
 @dataclass(frozen=True)
-class Item:
+class SelectItem:
     """One item of a select list: its name, and either how it was written or its columns."""
 
     name: str
@@ -53,7 +53,7 @@ class SelectList:
             for given in names_in_star(item.node)
         }
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[SelectItem]:
         return iter(self.items)
 
     @property
@@ -66,7 +66,7 @@ class SelectList:
             and self.scope.is_plain
         )
 
-    def item_at(self, node: exp.Expr) -> Item | None:
+    def item_at(self, node: exp.Expr) -> SelectItem | None:
         """The item that a number in GROUP BY means."""
         if not isinstance(node, exp.Literal) or node.is_string:
             return None
@@ -116,14 +116,14 @@ class SelectList:
         return node
 
 
-def _item(scope: Scope, node: exp.Expr) -> Item:
+def _item(scope: Scope, node: exp.Expr) -> SelectItem:
     if is_star(node):
-        return Item("*", node, tuple(starred(scope, node)))
+        return SelectItem("*", node, tuple(starred(scope, node)))
     if isinstance(node, exp.Aliases):
         raise refuse("an item of the select list has one name", node)
     if isinstance(node, exp.Alias):
         uses(node, "this", "alias")
-    return Item(_name_of(node), node)
+    return SelectItem(_name_of(node), node)
 
 
 def _name_of(node: exp.Expr) -> str:

@@ -29,7 +29,7 @@ from driftline.sql.explode import (
 from driftline.sql.matches import match_rows
 from driftline.sql.pivots import pivoted
 from driftline.sql.query_parts import has_subquery
-from driftline.sql.scope import Merged, Relations, Scope, walked
+from driftline.sql.scope import MergedColumn, Relations, Scope, walked
 from driftline.sql.syntax import WindowTable
 from driftline.sql.values import one_row, values
 from driftline.sql.windows import window, window_columns
@@ -248,7 +248,7 @@ class _Tables:
             is_time = place == len(using) and conditions[0] is None
             kind = exp.GTE if is_time else exp.EQ  # as DuckDB has it: the last one is the time
             conditions.append(kind(this=one.copy(), expression=other.copy()))
-            merged.append((Merged(name.name, one), (one, other)))
+            merged.append((MergedColumn(name.name, one), (one, other)))
         refuse_same_names(left, right, node.this)
         same_time(left.plan, right.plan, node.this)
         of = version and version.args.get("expression")
@@ -297,7 +297,7 @@ class _Tables:
         rows = nodes.Join(left.plan, right.plan, "inner", None)
         both = left.beside(rows, right)
         equal: list[Expression] = []
-        merged: list[Merged] = []
+        merged: list[MergedColumn] = []
         hidden = set(both.hidden)
         for each in using:
             one, other = (
@@ -314,7 +314,7 @@ class _Tables:
             if how == "full":
                 chosen = exp.Anonymous(this="coalesce", expressions=[one.copy(), other.copy()])
             name = one.name if isinstance(one, exp.Column) else each.name
-            merged.append(Merged(name, chosen))
+            merged.append(MergedColumn(name, chosen))
         condition = reduce(lambda one, two: Call("and", (one, two), BOOLEAN), equal)
         plan = nodes.Join(left.plan, right.plan, how, condition)
         if how in ("semi", "anti"):

@@ -36,7 +36,7 @@ Resolve = Callable[[exp.Expr], Expression]
 
 
 @dataclass(frozen=True)
-class Call:
+class WindowCall:
     """A function as it was written before OVER."""
 
     name: str
@@ -48,7 +48,7 @@ class Call:
     """The items of WITHIN GROUP (ORDER BY …)."""
 
 
-def called(window: exp.Window) -> Call:
+def called(window: exp.Window) -> WindowCall:
     """The function of a window function."""
     node, where, ignore, order = window.this, None, False, None
     uses(window, "this", "partition_by", "order", "spec", "over")
@@ -67,9 +67,9 @@ def called(window: exp.Window) -> Call:
         node = node.this
     if isinstance(node, exp.Any):  # any(x), which is a word of the grammar
         uses(node, "this")
-        return Call("any", [node.this.unnest()], False, where, ignore, order)
+        return WindowCall("any", [node.this.unnest()], False, where, ignore, order)
     if not isinstance(node, exp.Anonymous):
-        return Call("", [])
+        return WindowCall("", [])
     uses(node, "this", "expressions")
     args = list(node.expressions)
     distinct = bool(args) and isinstance(args[0], exp.Distinct)
@@ -77,7 +77,7 @@ def called(window: exp.Window) -> Call:
         uses(args[0], "expressions")
         args = list(args[0].expressions)
         args += node.expressions[1:]
-    return Call(str(node.this).lower(), args, distinct, where, ignore, order)
+    return WindowCall(str(node.this).lower(), args, distinct, where, ignore, order)
 
 
 def is_known(name: str) -> bool:
@@ -115,7 +115,7 @@ def column_of(
     return OverColumn(name, value, frame)
 
 
-def order_of(values: list[Expression], call: Call) -> list[tuple[Expression, bool, bool]]:
+def order_of(values: list[Expression], call: WindowCall) -> list[tuple[Expression, bool, bool]]:
     """Values that WITHIN GROUP orders by, each with whether it descends, and whether its nulls come
     first."""
     found = []
@@ -126,7 +126,7 @@ def order_of(values: list[Expression], call: Call) -> list[tuple[Expression, boo
 
 
 def _neighbour(
-    window: exp.Window, call: Call, name: str, order: tuple[OrderItem, ...], resolve: Resolve
+    window: exp.Window, call: WindowCall, name: str, order: tuple[OrderItem, ...], resolve: Resolve
 ) -> OverColumn:
     word = call.name.upper()
     _refuse_extras(window, call)
@@ -158,7 +158,9 @@ def _neighbour(
     return replace(column, default=default)
 
 
-def _nth(window: exp.Window, call: Call, name: str, frame: Frame, resolve: Resolve) -> OverColumn:
+def _nth(
+    window: exp.Window, call: WindowCall, name: str, frame: Frame, resolve: Resolve
+) -> OverColumn:
     _refuse_extras(window, call)
     if len(call.args) != 2:  # noqa: PLR2004 - the value and the place
         raise refuse("NTH_VALUE takes a value and a place", window)
@@ -169,7 +171,7 @@ def _nth(window: exp.Window, call: Call, name: str, frame: Frame, resolve: Resol
     return OverColumn(name, value, frame, place, ignore_nulls=call.ignore_nulls)
 
 
-def _refuse_extras(window: exp.Window, call: Call) -> None:
+def _refuse_extras(window: exp.Window, call: WindowCall) -> None:
     for there, word in (
         (call.distinct, "DISTINCT"),
         (call.filter is not None, "FILTER"),

@@ -29,7 +29,7 @@ from driftline.plan.functions.rewritten import IN_ORDER
 from driftline.plan.resolver import resolve
 from driftline.plan.types import Schema, is_integer, is_numeric, is_timestamp, type_name
 from driftline.sql.errors import at, refuse
-from driftline.sql.window_functions import Call, Resolve, called, order_of
+from driftline.sql.window_functions import Resolve, WindowCall, called, order_of
 
 COUNTER = "counter_diff"
 SHARES = ("cume_dist", "percent_rank", "ntile")
@@ -65,7 +65,7 @@ def written_out(window: exp.Window, typed: Resolve) -> exp.Expr | None:
     return None
 
 
-def _composed(window: exp.Window, call: Call, typed: Resolve) -> exp.Expr | None:
+def _composed(window: exp.Window, call: WindowCall, typed: Resolve) -> exp.Expr | None:
     ordered = call.order or ()
     given = [*call.args, *(each.this for each in ordered)]
     given += [] if call.filter is None else [call.filter]
@@ -121,7 +121,7 @@ def _is_constant(value: Expression) -> bool:
     return not any(isinstance(part, (Column, AggregateCall)) for part in value.walk())
 
 
-def _share(window: exp.Window, call: Call) -> exp.Expr:
+def _share(window: exp.Window, call: WindowCall) -> exp.Expr:
     if window.args.get("order") is None:
         raise refuse(f"{call.name} needs an order: OVER (… ORDER BY …)", window)
     if window.args.get("spec") is not None:
@@ -142,7 +142,7 @@ def _share(window: exp.Window, call: Call) -> exp.Expr:
     )
 
 
-def _ntile(window: exp.Window, call: Call, count: exp.Expr) -> exp.Expr:
+def _ntile(window: exp.Window, call: WindowCall, count: exp.Expr) -> exp.Expr:
     (buckets,) = call.args if len(call.args) == 1 else (None,)
     number = 0
     if buckets is not None and buckets.find(exp.Column, exp.Query) is None:
@@ -162,7 +162,7 @@ def _ntile(window: exp.Window, call: Call, count: exp.Expr) -> exp.Expr:
     )
 
 
-def _by(window: exp.Window, call: Call) -> exp.Expr:
+def _by(window: exp.Window, call: WindowCall) -> exp.Expr:
     if len(call.args) != 2:  # noqa: PLR2004 - the value, and by what
         raise refuse(f"{call.name} takes a value and what it goes by", window)
     value, by = call.args
@@ -177,7 +177,7 @@ def _by(window: exp.Window, call: Call) -> exp.Expr:
     return exp.Dot(this=exp.paren(over, copy=False), expression=exp.to_identifier("value"))
 
 
-def _counter(window: exp.Window, call: Call, typed: Resolve) -> exp.Expr:
+def _counter(window: exp.Window, call: WindowCall, typed: Resolve) -> exp.Expr:
     if window.args.get("order") is None:
         raise refuse(f"{COUNTER} needs an order: OVER (… ORDER BY …)", window)
     if len(call.args) not in (1, 2):

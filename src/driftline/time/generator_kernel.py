@@ -45,7 +45,7 @@ def is_over(last: int, timeout: int, unit: int, b: int) -> bool:
     return timeout >= 0 and last > NEVER and -((-last - timeout) // unit) <= b
 
 
-class Steps(NamedTuple):
+class ClockSteps(NamedTuple):
     """How the clock is cut: the unit, the timeout (-1: none), and the cuts inside a unit; and how
     many ticks clocks advance in how many units of the arrival clock, at least."""
 
@@ -76,7 +76,7 @@ class Counted(NamedTuple):
     latency: Int64s  # by source
 
 
-class State(NamedTuple):
+class GeneratorState(NamedTuple):
     """The state of a generator; every field is an array of the snapshot."""
 
     scalars: Int64s
@@ -94,7 +94,9 @@ class State(NamedTuple):
 
 
 @in_place
-def absorb(arrivals: Arrivals, steps: Steps, timed: Timed, counted: Counted, state: State) -> None:
+def absorb(
+    arrivals: Arrivals, steps: ClockSteps, timed: Timed, counted: Counted, state: GeneratorState
+) -> None:
     """Take in arrivals whose clocks do not decrease."""
     clocks, sources, times, counts, reached, in_force = arrivals
     scalars, ring = state.scalars, state.ring
@@ -144,14 +146,16 @@ def absorb(arrivals: Arrivals, steps: Steps, timed: Timed, counted: Counted, sta
 
 
 @in_place
-def of_source(source: int, b: int, steps: Steps, state: State) -> int:
+def of_source(source: int, b: int, steps: ClockSteps, state: GeneratorState) -> int:
     """The heartbeat of a source at unit b, which has come."""
     own = moved(state.current[source], advanced(b * steps.unit, steps.ticks, steps.units))
     return int(max(own, state.scalars[COMPLETE]))
 
 
 @in_place
-def _to_come(source: int, due: int, heartbeat: int, steps: Steps, state: State) -> None:
+def _to_come(
+    source: int, due: int, heartbeat: int, steps: ClockSteps, state: GeneratorState
+) -> None:
     """Note a heartbeat that is due at a clock; one that was due already takes effect next."""
     unit, ring = steps.unit, state.ring
     b = max(-(-due // unit), state.scalars[UNIT] + 1)
@@ -162,7 +166,13 @@ def _to_come(source: int, due: int, heartbeat: int, steps: Steps, state: State) 
 
 @in_place
 def _count(
-    p: int, source: int, clock: int, count: int, steps: Steps, counted: Counted, state: State
+    p: int,
+    source: int,
+    clock: int,
+    count: int,
+    steps: ClockSteps,
+    counted: Counted,
+    state: GeneratorState,
 ) -> None:
     """Count tuples of the source for pair p. A time of the origin that arrived long enough before
     the tuples to be surely emitted earlier, and that enough of them have followed, becomes a
@@ -179,7 +189,7 @@ def _count(
 
 
 @in_place
-def _apply(source: int, steps: Steps, timed: Timed, state: State) -> None:
+def _apply(source: int, steps: ClockSteps, timed: Timed, state: GeneratorState) -> None:
     """Line 4 of the paper's figure 2, for every pair of the source and what it holds."""
     clock, time = state.held_clock[source], state.held_time[source]
     for p in range(timed.rows[source], timed.rows[source + 1]):
@@ -188,7 +198,7 @@ def _apply(source: int, steps: Steps, timed: Timed, state: State) -> None:
 
 
 @in_place
-def release(steps: Steps, timed: Timed, state: State) -> None:
+def release(steps: ClockSteps, timed: Timed, state: GeneratorState) -> None:
     """Apply what the sources still hold of the present unit."""
     for source in range(len(state.held_clock)):
         if state.held_clock[source] != NEVER:
@@ -197,7 +207,7 @@ def release(steps: Steps, timed: Timed, state: State) -> None:
 
 
 @in_place
-def advance(b: int, steps: Steps, state: State) -> None:
+def advance(b: int, steps: ClockSteps, state: GeneratorState) -> None:
     """Advance to unit b: heartbeats and timeouts that are due by then take effect."""
     scalars, ring, current, past = state.scalars, state.ring, state.current, state.past
     size = ring.shape[1]
@@ -214,14 +224,14 @@ def advance(b: int, steps: Steps, state: State) -> None:
 
 
 @in_place
-def of_sources(steps: Steps, state: State, heartbeats: Int64s) -> None:
+def of_sources(steps: ClockSteps, state: GeneratorState, heartbeats: Int64s) -> None:
     """The heartbeats of all sources at the unit that has come."""
     for source in range(len(heartbeats)):
         heartbeats[source] = of_source(source, state.scalars[UNIT], steps, state)
 
 
 @in_place
-def judge(b: int, steps: Steps, state: State) -> None:
+def judge(b: int, steps: ClockSteps, state: GeneratorState) -> None:
     """Unit b has come. The heartbeat of the stream is the least of those of the sources that have
     not been silent for the timeout; if all have, of all that were heard."""
     scalars = state.scalars

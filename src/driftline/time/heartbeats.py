@@ -81,7 +81,9 @@ class HeartbeatGenerator:
             self.bounds.lag[timed],
         )
         cuts = np.unique(delay % unit)
-        self._steps = kernel.Steps(unit, -1 if timeout is None else timeout, cuts, *Rate.of(rate))
+        self._steps = kernel.ClockSteps(
+            unit, -1 if timeout is None else timeout, cuts, *Rate.of(rate)
+        )
         order = np.argsort(self.bounds.target[~timed], kind="stable")
         counted = tuple(column[~timed][order] for column in self.bounds.pairs)
         counted_delay = counted[2] + self.bounds.latency[counted[1]]
@@ -102,7 +104,7 @@ class HeartbeatGenerator:
             )
         past = int(counted_delay.max(initial=0)) // unit + 2 if len(order) else 1
         n = bounds.sources
-        self._state = kernel.State(
+        self._state = kernel.GeneratorState(
             scalars=np.array([*[kernel.NEVER] * 3, BEGINNING, kernel.NEVER, *[BEGINNING] * 2]),
             ring=_beginnings(n, units),
             current=_beginnings(n),
@@ -178,7 +180,7 @@ class HeartbeatGenerator:
             kernel.release(self._steps, self._timed, self._state)
             kernel.advance(b, self._steps, self._state)
 
-    def _shown(self, clock: int) -> kernel.State:
+    def _shown(self, clock: int) -> kernel.GeneratorState:
         """The state as it is at a clock. At the end of a unit what falls due shows, but arrivals at
         this clock are not bound by it."""
         state, unit = self._state, self.unit
@@ -217,7 +219,9 @@ class HeartbeatGenerator:
         shapes = {name: array.shape for name, array in self._state._asdict().items()}
         if {name: array.shape for name, array in arrays.items()} != shapes:
             raise ValueError("the snapshot is of a generator with other bounds or another unit")
-        self._state = kernel.State(**{name: np.array(array) for name, array in arrays.items()})
+        self._state = kernel.GeneratorState(
+            **{name: np.array(array) for name, array in arrays.items()}
+        )
 
 
 def _beginnings(*shape: int) -> Int64s:

@@ -28,17 +28,17 @@ Labels = dict[str, frozenset[str]]
 
 
 @dataclass(frozen=True)
-class Operator:
+class TreeOperator:
     """A node of a plan that is a tree. Names are unique; `streams` are those it reads itself."""
 
     name: str
-    children: tuple[Operator, ...] = ()
+    children: tuple[TreeOperator, ...] = ()
     streams: frozenset[str] = frozenset()
     selectivity: float = 1.0
     ordered: bool = True
     """Whether it needs its input in order."""
 
-    def below(self) -> Iterator[Operator]:
+    def below(self) -> Iterator[TreeOperator]:
         """The operator and all below it."""
         yield self
         for child in self.children:
@@ -50,24 +50,24 @@ class Operator:
         return frozenset().union(*(operator.streams for operator in self.below()))
 
 
-def query_level(root: Operator) -> Labels:
+def query_level(root: TreeOperator) -> Labels:
     return {each.name: root.inputs if each.ordered else frozenset() for each in root.below()}
 
 
-def operator_level(root: Operator) -> Labels:
+def operator_level(root: TreeOperator) -> Labels:
     return {each.name: each.inputs if each.ordered else frozenset() for each in root.below()}
 
 
-def memory_links(root: Operator) -> dict[str, str]:
+def memory_links(root: TreeOperator) -> dict[str, str]:
     """For each operator that emits more than it takes in, the ancestor to wait for.
 
-    >>> first = Operator("O1", streams=frozenset({"S1", "S2"}), selectivity=3)
-    >>> memory_links(Operator("O2", (first,), frozenset({"S3"})))
+    >>> first = TreeOperator("O1", streams=frozenset({"S1", "S2"}), selectivity=3)
+    >>> memory_links(TreeOperator("O2", (first,), frozenset({"S3"})))
     {'O1': 'O2'}
     """
     links: dict[str, str] = {}
 
-    def visit(operator: Operator, above: tuple[Operator, ...]) -> None:
+    def visit(operator: TreeOperator, above: tuple[TreeOperator, ...]) -> None:
         chain = operator.selectivity
         for ancestor in reversed(above):
             if chain <= 1:
@@ -81,11 +81,11 @@ def memory_links(root: Operator) -> dict[str, str]:
     return links
 
 
-def memory_aware(root: Operator) -> Labels:
+def memory_aware(root: TreeOperator) -> Labels:
     """The paper's AssignLabels.
 
-    >>> first = Operator("O1", streams=frozenset({"S1", "S2"}), selectivity=3)
-    >>> labels = memory_aware(Operator("O2", (first,), frozenset({"S3"})))
+    >>> first = TreeOperator("O1", streams=frozenset({"S1", "S2"}), selectivity=3)
+    >>> labels = memory_aware(TreeOperator("O2", (first,), frozenset({"S3"})))
     >>> {name: sorted(label) for name, label in labels.items()}
     {'O2': ['S1', 'S2', 'S3'], 'O1': ['S1', 'S2', 'S3']}
     """
@@ -93,7 +93,7 @@ def memory_aware(root: Operator) -> Labels:
     labels: Labels = {}
     whole: Labels = {}
 
-    def visit(operator: Operator, above: tuple[Operator, ...]) -> None:
+    def visit(operator: TreeOperator, above: tuple[TreeOperator, ...]) -> None:
         ancestors = {ancestor.name for ancestor in above}
         linked = any(links.get(each.name) in ancestors for each in operator.below())
         label = whole[above[-1].name] if linked else operator.inputs

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftline.engine.additive.cells import Contribution, gathered
-from driftline.engine.additive.layout import Values
+from driftline.engine.additive.layout import ValueRules
 
 CHANGES = st.lists(
     st.tuples(
@@ -30,7 +30,7 @@ def test_changes_add_up_by_slot_and_lifetime(
     )
     floats = np.array([[change[4] for change in changes]])
     nothing = np.zeros((0, len(changes)), np.int64)
-    values = Values(np.zeros((0, 6), np.int64), np.zeros(1, np.int64), np.zeros(1, np.bool_))
+    values = ValueRules(np.zeros((0, 6), np.int64), np.zeros(1, np.int64), np.zeros(1, np.bool_))
     brought = Contribution(weight[None, :].copy(), floats, nothing, nothing.astype(np.bool_), False)
     cells = gathered(slots, vs, ve, weight, brought, values, False, 3)
     wanted: dict[tuple[int, int, int], list[Fraction]] = {}

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.by_rows import block_totals, piece_kernels
-from driftline.engine.by_rows.operands import Layout, Operand, Sums
+from driftline.engine.by_rows.operands import Operand, Sums, TotalsLayout
 from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.ordered import OrderedRows, Rows
 from driftline.engine.by_rows.over import Frame, Over, OverColumn
@@ -383,7 +383,7 @@ def test_fractions_come_to_what_two_floats_decide(monkeypatch: pytest.MonkeyPatc
 
 def test_kernels_get_totals_without_strides() -> None:
     operands = [Operand(name, pa.float64(), {"stddev"}) for name in "fg"]
-    layout = Layout(operands)
+    layout = TotalsLayout(operands)
     for operand in operands:
         sums = Sums(operand, np.zeros((3, layout.ints), int), np.zeros((3, layout.floats)))
         for part in (sums.numbers, sums.partials, sums.products, sums.counts):

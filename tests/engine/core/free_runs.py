@@ -9,7 +9,7 @@ from random import Random
 from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.graph import Graph
-from driftline.engine.core.marks import Kind, Mark
+from driftline.engine.core.marks import Mark, MarkKind
 from driftline.engine.core.plain import batch_of, events_of
 from driftline.engine.state.fields import Arrays
 from driftline.model.event import CLOSE, Event
@@ -71,7 +71,7 @@ class Run:
     def insert_tokens(self) -> None:
         self.prefixes.append((len(self.came[0]), len(self.came[1])))
         for source in self.graph.sources:
-            self.graph.admit(source, Mark(Kind.TOKEN, len(self.prefixes)))
+            self.graph.admit(source, Mark(MarkKind.TOKEN, len(self.prefixes)))
 
     def work_at_random(self, random: Random) -> None:
         """Let operators that are chosen at random work on one item each."""

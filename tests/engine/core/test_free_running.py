@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.marks import LAST_TOKEN, Kind, Mark
+from driftline.engine.core.marks import LAST_TOKEN, Mark, MarkKind
 from driftline.model.event import CLOSE, Event
 from driftline.model.level import Level
 from driftline.plan.choices import Scheduler
@@ -70,13 +70,13 @@ def join_of_two() -> Both:
 def test_a_source_that_has_ended_holds_no_token_back() -> None:
     run = Run(join_of_two())
     for source in run.graph.sources:
-        run.graph.admit(source, Mark(Kind.TOKEN, 1))
+        run.graph.admit(source, Mark(MarkKind.TOKEN, 1))
     run.graph.admit("t", LAST_TOKEN)
     seen: list[int] = []
     last = run.graph.sinks[0][0]
     run.graph.mark_sinks = {last: [lambda mark: seen.append(mark.number)]}
-    run.graph.admit("s", Mark(Kind.TOKEN, 2))
-    run.graph.admit("s", Mark(Kind.TOKEN, 3))
+    run.graph.admit("s", Mark(MarkKind.TOKEN, 2))
+    run.graph.admit("s", Mark(MarkKind.TOKEN, 3))
     run.graph.drain()
     assert seen == [1, 2, 3]
 

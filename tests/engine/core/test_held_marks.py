@@ -69,7 +69,7 @@ def test_a_graph_that_is_not_busy_lets_marks_in_at_once() -> None:
 def test_marks_wait_for_rows_in_a_busy_graph() -> None:
     graph = busy([])
     graph.advance(21)
-    while any(step.queue and not step.queue.says_only_now for step in graph.steps):
+    while any(step.queue and not step.queue.has_only_now_marks for step in graph.steps):
         graph.turn()
         assert waits(graph)
     graph.held.busy = 0.75

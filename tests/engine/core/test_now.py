@@ -13,7 +13,7 @@ from driftline.engine.core.queues import Item, Queue
 from driftline.model import reference as ref
 from driftline.model.event import Event
 from driftline.model.level import Level
-from driftline.model.reference import Now, Order, aggregates, at_level, merged_watermark
+from driftline.model.reference import NowMark, Order, aggregates, at_level, merged_watermark
 from driftline.plan.choices import Expiry
 from tests.engine.core.now_runs import (
     ALL,
@@ -117,7 +117,7 @@ def test_a_now_mark_moves_the_watermark_as_the_reference_says(
     plan = ONE_OPERATOR[name]
     run = Run(plan, expiry, level)
     ports = len(plan.query.plan.sources())
-    came: list[tuple[int, Event | Now]] = []
+    came: list[tuple[int, Event | NowMark]] = []
     for number, (port, event) in enumerate(arrivals):
         if port >= ports:
             continue
@@ -127,6 +127,6 @@ def test_a_now_mark_moves_the_watermark_as_the_reference_says(
         run.clock += steps[number % len(steps)]
         run.graph.advance(run.clock)
         run.graph.drain()
-        came += [(each, Now(run.clock)) for each in range(ports)]
+        came += [(each, NowMark(run.clock)) for each in range(ports)]
         emitted = at_level(level, run.reference(), merged_watermark(came, ports))
         assert run.answer().same_snapshots(emitted)

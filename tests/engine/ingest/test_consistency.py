@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.engine.ingest.arrivals import Arrivals
+from driftline.engine.ingest.arrivals import ArrivedEvents
 from driftline.engine.ingest.consistency import consistency
 from driftline.model.columns import StreamColumns
 from driftline.model.event import CLOSE, Cti, Event, Insert, Retract
@@ -38,7 +38,7 @@ def run(
     lost: list[Event] = []
     for start in range(0, len(events), size):
         chunk = StreamColumns.from_events("s", events[start : start + size], schema=schema)
-        batch, dead = first.receive_events(Arrivals.of(chunk, schema))
+        batch, dead = first.receive_events(ArrivedEvents.of(chunk, schema))
         emitted += events_of(second.receive(0, batch))
         lost += dead.to_events()
         yield list(events[: start + size]), emitted, lost

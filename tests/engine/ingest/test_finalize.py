@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftline.engine.ingest import admission
-from driftline.engine.ingest.arrivals import Arrivals
+from driftline.engine.ingest.arrivals import ArrivedEvents
 from driftline.engine.ingest.dead_letters import NOT_DECLARED, TOO_LATE, DeadLetters
 from driftline.engine.ingest.finalize import Finalize
 from driftline.model.columns import StreamColumns
@@ -29,8 +29,8 @@ AB = pa.schema([("a", pa.int64()), ("b", pa.string())])
 REMEMBER = st.one_of(st.integers(0, 14), st.just(INFINITY))
 
 
-def columns(events: Sequence[Event], schema: pa.Schema) -> Arrivals:
-    return Arrivals.of(StreamColumns.from_events("s", events, schema=schema), schema)
+def columns(events: Sequence[Event], schema: pa.Schema) -> ArrivedEvents:
+    return ArrivedEvents.of(StreamColumns.from_events("s", events, schema=schema), schema)
 
 
 def letters_of(dead: DeadLetters) -> list[DeadLetter]:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftline.engine.core.batch import Batch, joined
-from driftline.engine.ingest.arrivals import Arrivals, Moment, Summary, nothing, one_cti
+from driftline.engine.ingest.arrivals import ArrivedEvents, Moment, Summary, nothing, one_cti
 from driftline.engine.ingest.dead_letters import DeadLetters
 from driftline.engine.ingest.source import SourceIngest, emitted
 from driftline.engine.options import Options
@@ -53,7 +53,7 @@ class Sharded:
             self.shards[number].restore(before.snapshot())
 
     def step(
-        self, parts: Sequence[Arrivals], limit: int = INFINITY
+        self, parts: Sequence[ArrivedEvents], limit: int = INFINITY
     ) -> tuple[list[Batch], list[DeadLetters]]:
         """What the shards emit, and what is dead."""
         received = [shard.receive(part) for shard, part in zip(self.shards, parts, strict=True)]
@@ -64,7 +64,7 @@ class Sharded:
         return batches, [dead for _, dead in received]
 
 
-def dealt(events: Arrivals, shards: int) -> list[Arrivals]:
+def dealt(events: ArrivedEvents, shards: int) -> list[ArrivedEvents]:
     """Each shard has the rows of some keys, and the first the events without a row."""
     keys = events.payload.column(0).to_pylist()
     of = np.array([crc32(str(key).encode()) % shards for key in keys], np.int64)
@@ -94,7 +94,11 @@ def letters(dead: Iterable[DeadLetters]) -> list[tuple[object, ...]]:
 
 
 def hold(
-    events: Sequence[Arrivals], one: Sharded, several: Sharded, move_at: int, limits: Sequence[int]
+    events: Sequence[ArrivedEvents],
+    one: Sharded,
+    several: Sharded,
+    move_at: int,
+    limits: Sequence[int],
 ) -> None:
     """After every step the shards have emitted and set aside what the whole source has."""
     count = len(several.shards)
@@ -111,10 +115,10 @@ def hold(
         assert letters(also_dead) == letters(dead)
 
 
-def steps(events: Sequence[Event], schema: pa.Schema, size: int) -> list[Arrivals]:
+def steps(events: Sequence[Event], schema: pa.Schema, size: int) -> list[ArrivedEvents]:
     """In batches, with the arrival clock going on by 2 from event to event."""
     return [
-        Arrivals.of(
+        ArrivedEvents.of(
             StreamColumns.from_events("s", events[start : start + size], schema=schema),
             schema,
             schema.names[0],
@@ -212,7 +216,7 @@ def test_a_clock_that_sources_share() -> None:
     def step(clock: int, next_clock: int) -> int:
         """The clock of a, while b gets nothing."""
         row = StreamColumns.from_events("s", [insert(clock, None, {"k": "a", "x": 1})], schema=KX)
-        came, _ = first.receive(Arrivals.of(row, KX, None, np.array([clock])))
+        came, _ = first.receive(ArrivedEvents.of(row, KX, None, np.array([clock])))
         idle, _ = second.receive(nothing(KX))
         received = {"a": came, "b": idle}
         ends = {"b": next_clock}
@@ -221,7 +225,7 @@ def test_a_clock_that_sources_share() -> None:
         ].cti
 
     row = StreamColumns.from_events("s", [insert(5, None, {"k": "b", "x": 1})], schema=KX)
-    second.receive(Arrivals.of(row, KX, None, np.array([0])))
+    second.receive(ArrivedEvents.of(row, KX, None, np.array([0])))
     assert step(9, INFINITY) == 5  # of its own record
     assert step(40, 8) == BEGINNING
     assert step(41, INFINITY) == 6  # it was silent for longer than its timeout
@@ -230,7 +234,7 @@ def test_a_clock_that_sources_share() -> None:
 def test_the_end_of_the_input_closes_the_source() -> None:
     ingest = SourceIngest(KX, NOTHING_KNOWN, Options(block=INFINITY), plain=True)
     row = StreamColumns.from_events("s", [insert(1, None, {"k": "a", "x": 1})], schema=KX)
-    assert not len(ingest.aligned(ingest.receive(Arrivals.of(row, KX))[0], INFINITY))
+    assert not len(ingest.aligned(ingest.receive(ArrivedEvents.of(row, KX))[0], INFINITY))
     batch = ingest.aligned(ingest.receive(one_cti(KX, INFINITY))[0], INFINITY)
     assert events_of(batch) == [insert(1, None, {"k": "a", "x": 1}), cti(INFINITY)]
     assert ingest.counters()["finalize"]["ctis_in"] == 1

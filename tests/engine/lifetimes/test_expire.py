@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.engine.lifetimes.expire import Ordered
+from driftline.engine.lifetimes.expire import OrderedExpiry
 from driftline.model.event import CLOSE, Cti, Event
 from driftline.model.history import canonical_history
 from driftline.model.reference import Level, at_level, output_watermark
@@ -22,7 +22,7 @@ ROWS = {"a": st.integers(0, 2)}
 def test_an_answer_is_ordered_up_to_the_watermark_or_the_cti(
     events: list[Event], size: int
 ) -> None:
-    operator = Ordered(SCHEMA)
+    operator = OrderedExpiry(SCHEMA)
     for came, emitted in drive(operator, [(0, each) for each in [*events, CLOSE]], [SCHEMA], size):
         so_far = [event for _, event in came]
         ctis = [event.t for event in so_far if isinstance(event, Cti)]
@@ -35,7 +35,7 @@ def test_an_answer_is_ordered_up_to_the_watermark_or_the_cti(
 
 def test_an_end_is_emitted_when_a_row_starts_at_or_after_it() -> None:
     events = [insert(1, 6, {"a": 1}), insert(3, 9, {"a": 2}), insert(7, 8, {"a": 3})]
-    assert said_by(Ordered(SCHEMA), events, SCHEMA) == [
+    assert said_by(OrderedExpiry(SCHEMA), events, SCHEMA) == [
         insert(1, None, {"a": 1}),
         insert(3, None, {"a": 2}),
         retract(1, None, 6, {"a": 1}),

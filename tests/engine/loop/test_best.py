@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from driftline.engine.compile.loops import rows_may_go
 from driftline.engine.core.batch import Batch
-from driftline.engine.loop.operator import Loop
+from driftline.engine.loop.loop import Loop
 from driftline.model.event import Cti, Event, Insert, Retract
 from driftline.model.row import Row
 from driftline.model.time import INFINITY
 from driftline.testing import interleaved, streams
 from driftline.testing.driving import batch_of
 from tests.engine.loop.selections import OF_BOTH, SELECTIONS, labels
-from tests.engine.loop.test_operator import check, operator_of, ports_of
+from tests.engine.loop.test_loop import check, operator_of, ports_of
 
 NODES, WEIGHTS = st.integers(0, 3), st.integers(0, 3)
 SIZES = st.sampled_from([1, 2, 3, 100])

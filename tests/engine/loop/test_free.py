@@ -26,7 +26,7 @@ from driftline.testing.driving import take_over
 from tests.engine.loop.programs import PROGRAMS, Program
 from tests.engine.loop.selections import SELECTIONS
 from tests.engine.loop.test_best import NODES, weighted
-from tests.engine.loop.test_operator import answers, graphs, ports_of
+from tests.engine.loop.test_loop import answers, graphs, ports_of
 
 METHODS = st.sampled_from(CHOICES["loop"])
 

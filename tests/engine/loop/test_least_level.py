@@ -12,7 +12,7 @@ from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.graph import Graph
 from driftline.engine.loop.least_level_kernel import LONG
-from driftline.engine.loop.operator import Loop
+from driftline.engine.loop.loop import Loop
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.event import Event
 from driftline.model.level import Level
@@ -20,7 +20,7 @@ from driftline.model.time import INFINITY
 from driftline.plan.recursion import fixed_point
 from tests.build import insert, retract
 from tests.engine.loop.programs import CLOSURE, REACH, Program
-from tests.engine.loop.test_operator import check
+from tests.engine.loop.test_loop import check
 
 
 class Running:

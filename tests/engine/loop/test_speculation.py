@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.graph import Step
-from driftline.engine.core.marks import Kind, Mark
+from driftline.engine.core.marks import Mark, MarkKind
 from driftline.engine.core.plain import batch_of, events_of
 from driftline.engine.core.queues import Queue
 from driftline.engine.join.join import Join
@@ -134,7 +134,7 @@ class Alone:
         for _, item in one:
             if isinstance(item, Batch):
                 self.batches.append(item)
-            elif item.kind is Kind.SPECULATIVE:
+            elif item.kind is MarkKind.SPECULATIVE:
                 self.marks.append(item.number)
                 self.at_mark = len(self.batches)
         for step in self.loop.graph.steps:
@@ -205,7 +205,7 @@ def test_it_speculates_correctly_and_moves_forward(
     }
     promised = max((batch.cti for batch in alone.batches), default=BEGINNING)
     for port, time in times.items():
-        alone.takes(port, Mark(Kind.SPECULATIVE, time))
+        alone.takes(port, Mark(MarkKind.SPECULATIVE, time))
     least = min(times.values())
     for port, event in [*left, *((port, CLOSE) for port in range(len(alone.schemas)))]:
         alone.receives(port, event)

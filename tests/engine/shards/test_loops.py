@@ -18,7 +18,7 @@ from driftline.engine.local import run
 from driftline.engine.options import Options
 from driftline.engine.plan_sources import constants
 from driftline.engine.readers.inputs import events_from
-from driftline.engine.shards.messages import Kind, Message, Target, unpack
+from driftline.engine.shards.messages import Message, MessageKind, Target, unpack
 from driftline.engine.shards.shard import Shard
 from driftline.engine.shards.source_messages import VS, source_messages
 from driftline.engine.shards.stages import Reading, stages
@@ -132,7 +132,7 @@ def taken(
         for shard in shards
         for message in shard.step([each for each in sent if each.shard == shard.number])
     ]
-    is_rows = [bool(message.data) and message.kind == Kind.ROWS for message in messages]
+    is_rows = [bool(message.data) and message.kind == MessageKind.ROWS for message in messages]
     return [
         (replace(message, data=b""), unpack(message.data).to_pylist()) if packed else (message, [])
         for message, packed in zip(messages, is_rows, strict=True)

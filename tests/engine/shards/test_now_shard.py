@@ -14,8 +14,8 @@ from driftline.engine.core.batch import Batch
 from driftline.engine.outputs.now_view import NowChanges, NowView, in_one_step
 from driftline.engine.shards.messages import (
     OUTPUT,
-    Kind,
     Message,
+    MessageKind,
     Target,
     packed_batch,
     unpacked_batch,
@@ -81,7 +81,7 @@ def test_shards_add_up_to_the_view_of_the_whole(parts: Any, crash: int) -> None:
                 shards[place] = NowShard(STAGE, place)
                 shards[place].restore(shard.snapshot())
         messages = list(packed_batch(made, TO, SHARDS, 1))
-        messages += [Message(2, Kind.CLOCK, "", each, 0, high=now) for each in range(SHARDS)]
+        messages += [Message(2, MessageKind.CLOCK, "", each, 0, high=now) for each in range(SHARDS)]
         found: Counter[tuple[int, int]] = Counter()
         for shard in shards:
             mine = [message for message in messages if message.shard == shard.number]

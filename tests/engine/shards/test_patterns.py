@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline.model.event import Event
 from driftline.testing import streams
-from tests.engine.automata.test_operator import MOVES, ROWS, TAPE, automata, spelt
+from tests.engine.automata.test_automaton_runs import MOVES, ROWS, TAPE, automata, spelt
 from tests.engine.shards.test_loops import DRAWN, check
 from tests.sql.test_match_answers import EVENTS, ORDERS, S, clauses
 

@@ -25,7 +25,7 @@ from driftline.engine.local import run
 from driftline.engine.options import Options
 from driftline.engine.readers.inputs import RawEvents, events_from
 from driftline.engine.shards.letters import letters_from_bytes
-from driftline.engine.shards.messages import OUTPUT, Kind, Message, unpacked_batch
+from driftline.engine.shards.messages import OUTPUT, Message, MessageKind, unpacked_batch
 from driftline.engine.shards.shard import Shard
 from driftline.engine.shards.source_messages import (
     CLOCK,
@@ -73,7 +73,7 @@ class Cluster:
         sent: list[Message] = []
         if clock is not None:
             sent += [
-                Message(stage.level, Kind.CLOCK, "", shard, 0, high=clock)
+                Message(stage.level, MessageKind.CLOCK, "", shard, 0, high=clock)
                 for stage in self.stages.levels
                 for shard in range(self.count)
             ]
@@ -97,10 +97,10 @@ class Cluster:
                 sent += shard.step([message for message in mine if message.shard == number])
         assert all(message.level == OUTPUT for message in sent)
         for letter in sent:
-            if letter.kind == Kind.DEAD_LETTERS:
+            if letter.kind == MessageKind.DEAD_LETTERS:
                 schema = self.plan.sources()[letter.port].schema.arrow
                 self.letters.append(letters_from_bytes(letter.data, schema))
-        rows = [message for message in sent if message.kind == Kind.ROWS]
+        rows = [message for message in sent if message.kind == MessageKind.ROWS]
         self.final = min((message.cti for message in rows), default=BEGINNING)
         schema = self.plan.schema.arrow
         return [unpacked_batch(message.data, schema) for message in rows if message.data]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from driftline.cli.sinks import Declared, _apart
+from driftline.cli.sinks import DeclaredSink, _apart
 from driftline.plan.errors import PlanError
 from driftline.running.problems import Problem
 from driftline.spark.sinks import DuckDB, Postgres, SQLite
@@ -48,7 +48,7 @@ def is_refused(first: Any, second: Any, run: str) -> bool:
 
 
 def is_refused_before(kind: str, place: dict[str, str], names: list[str]) -> bool:
-    declared = [Declared({"type": kind, "table": name, **place}) for name in names]
+    declared = [DeclaredSink({"type": kind, "table": name, **place}) for name in names]
     try:
         _apart(dict(zip("ab", declared, strict=True)))
     except Problem:
@@ -105,13 +105,13 @@ def test_postgres(conninfo: str, first: str, second: str, run: str) -> None:
 
 def test_who_connects_does_not_matter() -> None:
     urls = ["postgresql://me:secret@host/db", "postgresql://you@host/db", "host=host dbname=db"]
-    tables = {Declared({"type": "postgres", "url": url}).table("t") for url in urls}
+    tables = {DeclaredSink({"type": "postgres", "url": url}).table("t") for url in urls}
     assert len(tables) == 1
-    other = Declared({"type": "postgres", "url": "postgresql://me@host/other"})
+    other = DeclaredSink({"type": "postgres", "url": "postgresql://me@host/other"})
     assert other.table("t") not in tables
 
 
 def test_a_link_to_a_database(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
     places = [{"path": str(tmp_path / name)} for name in ("link", "real")]
-    assert len({Declared({"type": "sqlite", **place}).table("T") for place in places}) == 1
+    assert len({DeclaredSink({"type": "sqlite", **place}).table("T") for place in places}) == 1

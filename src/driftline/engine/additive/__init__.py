@@ -2,7 +2,7 @@
 
 A late row that comes to a GROUP BY takes this way:
 
-    operator           `AdditiveOperator`: the base class; finds the slot of each row's key
+    sums_operator      `AdditiveOperator`: the base class; finds the slot of each row's key
     cells              adds up the batch's rows by slot and lifetime
     timeline_entries   merges these sums into the timelines of the slots that they touch
     timeline           goes through a slot's snapshots from the earliest change on

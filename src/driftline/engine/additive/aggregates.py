@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftline.engine.additive import layout
-from driftline.engine.additive.layout import Values
+from driftline.engine.additive.layout import ValueRules
 from driftline.engine.state.exact_floats import GREAT_SQUARED
 from driftline.engine.state.fingerprints import words
 from driftline.engine.state.order_keys import order_keys, valid, values_of_keys
@@ -70,7 +70,7 @@ class Aggregate:
 
 
 @dataclass
-class State:
+class AggregateState:
     """The columns of state for some aggregates.
 
     `counts`: the column of the count of values of each argument; `sums`: of its sum; `floats`: the
@@ -88,7 +88,7 @@ class State:
     floats: dict[tuple[str, bool], int] = field(default_factory=dict)
     extremes: list[tuple[str, int]] = field(default_factory=list)
 
-    def values(self, aggregates: list[Aggregate]) -> Values:
+    def values(self, aggregates: list[Aggregate]) -> ValueRules:
         """Make room for the aggregates, and note how their values are made."""
         self.odd = {
             item.argument for item in aggregates if item.argument and self._sums_floats(item)
@@ -97,7 +97,7 @@ class State:
         self.ints += bool(self.extremes)
         is_float = np.array([in_floats(item) for item in aggregates], np.bool_)
         names = self.float_arguments
-        return Values(
+        return ValueRules(
             np.column_stack([np.array(rows, np.int64).reshape(-1, 5), is_float]),
             np.array([names.index(name) for name, _ in self.floats], np.int64),
             np.array([squared for _, squared in self.floats], np.bool_),
@@ -111,7 +111,7 @@ class State:
         return bool(pa.types.is_floating(self.schema.field(name).type))
 
     def _value(self, aggregate: Aggregate) -> list[int]:
-        """kind, count, sum, squares, degrees lost: the first columns of `Values.how`."""
+        """kind, count, sum, squares, degrees lost: the first columns of `ValueRules.how`."""
         argument, function = aggregate.argument, aggregate.function
         if argument is None:
             return [layout.COUNT, 0, 0, 0, 0]

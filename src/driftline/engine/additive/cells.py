@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.engine.additive.layout import Values
+from driftline.engine.additive.layout import ValueRules
 from driftline.engine.state import exact_floats as exact
 from driftline.kernels import compiled, inlined
 from driftline.model.arrays import Floats, FloatTable, Int64s, Int64Table, MaskTable
@@ -33,7 +33,7 @@ class Contribution(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """`number`: the cell of every change; the others: of every cell, as in `layout.Changes`."""
+    """`number`: the cell of every change; the others: of every cell, as in `layout.SumChanges`."""
 
     number: Int64s
     slot: Int64s
@@ -45,8 +45,8 @@ class Cells(NamedTuple):
 
 @compiled
 def gathered(
-    slots: Int64s, vs: Int64s, ve: Int64s, weight: Int64s, brought: Contribution, values: Values,
-    only_grows: bool, width: int,
+    slots: Int64s, vs: Int64s, ve: Int64s, weight: Int64s, brought: Contribution,
+    values: ValueRules, only_grows: bool, width: int,
 ) -> Cells:  # fmt: skip
     """The cells of a batch, in order of appearance. Where there are extremes, a last whole number
     of the state holds a checksum of their keys, which tells whether changes cancel; if nothing is

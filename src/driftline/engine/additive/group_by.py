@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.additive import layout
-from driftline.engine.additive.aggregates import Aggregate, State, column_of
+from driftline.engine.additive.aggregates import Aggregate, AggregateState, column_of
 from driftline.engine.additive.cells import Contribution
-from driftline.engine.additive.operator import AdditiveOperator, Layout
+from driftline.engine.additive.sums_operator import AdditiveOperator, Layout
 from driftline.engine.state import trace
 from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.level import Level
@@ -36,7 +36,7 @@ class GroupBy(AdditiveOperator):
         key_schema = pa.schema([schema.field(name) for name in keys])
         value_fields = [pa.field(item.name, item.type) for item in aggregates]
         self.keys, self.aggregates = keys, aggregates
-        self.state = State(schema)
+        self.state = AggregateState(schema)
         values = self.state.values(aggregates)
         super().__init__(
             pa.schema([*key_schema, *value_fields]),

@@ -13,13 +13,13 @@ NULLS, FIRST = 0, 1
 # How a value is made from the state: see `pieces.evaluate`.
 COUNT, SUM_INT, SUM_FLOAT, AVG_INT, AVG_FLOAT, VARIANCE, STDDEV, LEAST, GREATEST = range(9)
 FEWER, MORE = 9, 10  # of two counts: the smaller; by how much the first is greater
-# Columns of `Values.how`.
+# Columns of `ValueRules.how`.
 KIND, COUNTS, SUM, SQUARES, DEGREES_LOST, IS_FLOAT = range(6)
 # Columns of a lifetime whose least and greatest values are kept: see `extremes`.
 CELL_VS, CELL_VE, CELL_NUMBER = range(3)
 
 
-class Changes(NamedTuple):
+class SumChanges(NamedTuple):
     """The changes of a batch by slot and lifetime: those of the n-th slot of the call are
     bounds[n] … bounds[n + 1] - 1 of `order`, which gives their places in the other arrays."""
 
@@ -40,7 +40,7 @@ class Cursors(NamedTuple):
     reals: FloatTable  # the same memory
 
 
-class Values(NamedTuple):
+class ValueRules(NamedTuple):
     """How the values of the answer are made.
 
     `how`: for each value its kind, the columns of the state with its count of values, its sum and

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from driftline.engine.additive import layout
 from driftline.engine.additive.cells import Contribution
-from driftline.engine.additive.layout import Values
-from driftline.engine.additive.operator import AdditiveOperator, Layout
+from driftline.engine.additive.layout import ValueRules
+from driftline.engine.additive.sums_operator import AdditiveOperator, Layout
 from driftline.engine.state import trace
 from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.level import Level
@@ -34,7 +34,7 @@ class SetOperator(AdditiveOperator):
     def __init__(
         self, schema: pa.Schema, kind: Literal["intersect", "minus"], distinct: bool, level: Level
     ) -> None:
-        values = Values(
+        values = ValueRules(
             np.array([[KINDS[kind], _COUNTS, _COUNTS + 1, 0, distinct, 0]], np.int64),
             np.empty(0, np.int64),
             np.empty(0, np.bool_),

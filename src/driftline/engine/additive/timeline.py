@@ -21,7 +21,7 @@ import numpy as np
 
 from driftline.engine.additive.extremes import ExtremeArrays
 from driftline.engine.additive.extremes_kernel import enter
-from driftline.engine.additive.layout import FEWER, KIND, STATE, TIME, Cursors, Values
+from driftline.engine.additive.layout import FEWER, KIND, STATE, TIME, Cursors, ValueRules
 from driftline.engine.additive.pieces import evaluate, joined_pieces
 from driftline.engine.additive.timeline_entries import apply, moved_back
 from driftline.engine.core.snapshot_operator import EAGER, ORDERED, PERFECT
@@ -33,7 +33,7 @@ from driftline.model.arrays import FloatTable, Int64s, Int64Table, MaskTable
 from driftline.model.time import BEGINNING, INFINITY
 
 
-class Held(NamedTuple):
+class TimelineState(NamedTuple):
     """What is known of all slots. `floats`: the first word of a timeline's entry that is a float,
     `reals`: the words of all entries as floats."""
 
@@ -45,7 +45,7 @@ class Held(NamedTuple):
     extremes: ExtremeArrays
 
 
-class Call(NamedTuple):
+class DueSlots(NamedTuple):
     """The slots to bring up to the watermark, each from the earliest time that was affected.
     `next_due` and `last_end` get their next entry after the cursor, and when they will be empty."""
 
@@ -55,7 +55,7 @@ class Call(NamedTuple):
     last_end: Int64s
 
 
-class Moment(NamedTuple):
+class Watermarks(NamedTuple):
     """How far time has come."""
 
     old_watermark: int
@@ -80,7 +80,7 @@ class _Pieces(NamedTuple):
 
 @compiled
 def go_through(
-    call: Call, held: Held, values: Values, level: int, moment: Moment
+    call: DueSlots, held: TimelineState, values: ValueRules, level: int, moment: Watermarks
 ) -> tuple[Int64Table, int]:
     """Bring slots up to the watermark. Returns the changes of the trace, and how many sums did not
     fit."""
@@ -121,11 +121,11 @@ def go_through(
 @in_place
 def _go_on(
     number: int,
-    call: Call,
-    held: Held,
-    values: Values,
+    call: DueSlots,
+    held: TimelineState,
+    values: ValueRules,
     level: int,
-    moment: Moment,
+    moment: Watermarks,
     pieces: _Pieces,
     changes: Int64Table,
     changed: int,
@@ -187,7 +187,9 @@ def _go_on(
 
 
 @in_place
-def _cut(held: Held, slot: int, begin: int, limit: int, level: int, pieces: _Pieces) -> int:
+def _cut(
+    held: TimelineState, slot: int, begin: int, limit: int, level: int, pieces: _Pieces
+) -> int:
     """The new pieces of a slot from a time up to the limit, with what their values are made of;
     returns how many there are. The cursor goes up to the limit."""
     timelines, reals, floats, cursors, _, extremes = held
@@ -234,7 +236,7 @@ def _cut(held: Held, slot: int, begin: int, limit: int, level: int, pieces: _Pie
 
 
 @in_place
-def _last_end(held: Held, slot: int) -> int:
+def _last_end(held: TimelineState, slot: int) -> int:
     """When a slot will be empty, and nothing is left of what was emitted of it."""
     timelines, _, _, cursors, trace, _ = held
     base, size = timelines.first[slot], timelines.size[slot]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.engine.additive.layout import MARKS, STATE, TIME, Changes, Cursors
+from driftline.engine.additive.layout import MARKS, STATE, TIME, Cursors, SumChanges
 from driftline.engine.state.arrangement import AHEAD, Shape, add_row, added_up, merge, read_ahead
 from driftline.engine.state.runs import RunArrays
 from driftline.engine.state.words import sort
@@ -35,7 +35,7 @@ class _Room(NamedTuple):
 @compiled
 def take_in(
     slots: Int64s,
-    changes: Changes,
+    changes: SumChanges,
     timelines: RunArrays,
     cursors: Cursors,
     floats: int,
@@ -64,7 +64,7 @@ def take_in(
 @in_place
 def _take_in(
     slots: Int64s,
-    changes: Changes,
+    changes: SumChanges,
     timelines: RunArrays,
     reals: FloatTable,
     cursors: Cursors,
@@ -131,7 +131,7 @@ def apply(
 
 
 @in_place
-def _entries(changes: Changes, begin: int, stop: int, floats: int, room: _Room) -> int:
+def _entries(changes: SumChanges, begin: int, stop: int, floats: int, room: _Room) -> int:
     """Make the starts and ends of changes entries of a timeline; returns how many there are."""
     entries, reals, made = room.entries, room.reals, 0
     for place in range(begin, stop):

@@ -1,4 +1,4 @@
-"""The kernels of `operator`: how the runs of cells are found.
+"""The kernels of `automaton_runs`: how the runs of cells are found.
 
 A slot is a cell. One run of entries holds its rows: vs, ve, the symbols they have, and how many
 there are. Another holds the automaton's runs that end there: vs, ve, the number they begin at,
@@ -29,7 +29,7 @@ START = 0
 NONE = -1
 
 
-class Cells(NamedTuple):
+class SequenceCells(NamedTuple):
     """Of every slot the slots of the cells before and after it, its number in the sequence, when
     the first of what it holds ends, and whether it has to be looked at."""
 
@@ -40,7 +40,7 @@ class Cells(NamedTuple):
     dirty: Mask
 
 
-class Progress(NamedTuple):
+class FollowProgress(NamedTuple):
     """How far `follow` has come: the place in its queue and the cell it is at; `top`: how far the
     pool of runs is filled; `made`, `looked`: how many changes there are, and cells it has looked
     at; `wanted`: how many entries the pool must have room for before it can go on, 0 at the end."""
@@ -82,14 +82,14 @@ def take_in(
 @compiled
 def follow(
     queue: Int64s,
-    cells: Cells,
+    cells: SequenceCells,
     rows: RunArrays,
     runs: RunArrays,
     machine: Machine,
-    progress: Progress,
+    progress: FollowProgress,
     changes: Int64Table,
     seen: Int64s,
-) -> tuple[Progress, Int64Table, Int64s]:
+) -> tuple[FollowProgress, Int64Table, Int64s]:
     """Find the runs of all cells that are dirty, and of those behind them for as long as something
     changes. `queue`: dirty cells, in order of their numbers, so that each is looked at once.
     Returns the changes, column by column (the cell, then as the runs of a cell), and the cells
@@ -104,7 +104,7 @@ def follow(
             while place < len(queue) and not cells.dirty[queue[place]]:
                 place += 1
             if place == len(queue):
-                return Progress(place, cell, top, made, looked, 0), changes, seen
+                return FollowProgress(place, cell, top, made, looked, 0), changes, seen
             cell = queue[place]
         before = cells.before[cell]
         sources = rows.size[cell] + (0 if before == NONE else runs.size[before])
@@ -113,7 +113,7 @@ def follow(
             found = np.empty((2 * room, width), np.int64)
         count = _found(cell, cells, rows, runs, machine, empty, found)
         if top + count > len(runs.ints):
-            return Progress(place, cell, top, made, looked, top + count), changes, seen
+            return FollowProgress(place, cell, top, made, looked, top + count), changes, seen
         cells.dirty[cell] = False
         cells.ends[cell] = min(
             _least_end(rows.ints, rows.first[cell], rows.size[cell]), _least_end(found, 0, count)
@@ -158,7 +158,7 @@ def _most_moves(machine: Machine) -> int:
 @compiled
 def _found(
     cell: int,
-    cells: Cells,
+    cells: SequenceCells,
     rows: RunArrays,
     runs: RunArrays,
     machine: Machine,
@@ -321,7 +321,7 @@ def _note(
 
 
 @compiled
-def evict(slots: Int64s, cti: int, cells: Cells, rows: RunArrays, runs: RunArrays) -> None:
+def evict(slots: Int64s, cti: int, cells: SequenceCells, rows: RunArrays, runs: RunArrays) -> None:
     """Drop what ends at or before the cti."""
     for slot in slots:
         _drop_ended(rows, slot, cti)
@@ -340,7 +340,7 @@ def _drop_ended(arrays: RunArrays, slot: int, cti: int) -> None:
 
 
 @compiled
-def note_ends(slots: Int64s, cells: Cells, rows: RunArrays, runs: RunArrays) -> None:
+def note_ends(slots: Int64s, cells: SequenceCells, rows: RunArrays, runs: RunArrays) -> None:
     """Write when the first of what slots hold ends."""
     for slot in slots:
         cells.ends[slot] = min(

@@ -1,7 +1,7 @@
 """Snapshot operators that need the rows of every snapshot, not only sums of them.
 
     kept_rows                 `KeptRows`: the rows of each partition, and what was emitted
-    operator                  `RowsOperator`: answers computed for the whole partition
+    rows_operator             `RowsOperator`: answers computed for the whole partition
     pieces                    `PiecesOperator`: answers computed snapshot by snapshot
     snapshot_kernel           which rows are alive in each snapshot ("piece") of a partition
     general_aggregates        GROUP BY with any aggregate (median, collect_list, user-defined …)

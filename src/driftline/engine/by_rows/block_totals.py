@@ -33,8 +33,8 @@ from driftline.engine.by_rows.block_kernels import (
 )
 from driftline.engine.by_rows.counting_kernels import ALL_BITS, ODD_BITS, SOME_BITS
 from driftline.engine.by_rows.exact_numbers import is_in_a_word, whole_numbers
-from driftline.engine.by_rows.near_kernel import Blocks, Entries
-from driftline.engine.by_rows.operands import Layout, Operand, Sums
+from driftline.engine.by_rows.near_kernel import Blocks, NearEntries
+from driftline.engine.by_rows.operands import Operand, Sums, TotalsLayout
 from driftline.engine.by_rows.prefix_values import (
     Different,
     DifferentBefore,
@@ -42,9 +42,9 @@ from driftline.engine.by_rows.prefix_values import (
     Frequent,
     FrequentBefore,
     Gaps,
-    InOrder,
     InOrderBefore,
-    Prefix,
+    OrderedPrefixValues,
+    PrefixValues,
     ranges,
 )
 from driftline.engine.state.growing import grown
@@ -123,7 +123,7 @@ class BlockTotals:
             for (name, different), wanted in functions.items()
         }
         plain = [name for name, different in functions if not different]
-        self.layout = Layout([operands[name, False] for name in plain])
+        self.layout = TotalsLayout([operands[name, False] for name in plain])
         self.extremes = self._those_of(plain, functions, ("min", "max"))
         self.bits = self._those_of(plain, functions, BITS)
         self.floats = self._first_bits + len(self.bits)  # the first of a block's words that is one
@@ -135,7 +135,9 @@ class BlockTotals:
             else DifferentSums(operands[name, True])
             for name, is_different in functions if is_different
         }  # fmt: skip
-        self.in_order = {name: InOrder([name]) for name in sorted(filter(None, of_ranks))}
+        self.in_order = {
+            name: OrderedPrefixValues([name]) for name in sorted(filter(None, of_ranks))
+        }
         self.frequent = {
             (each.argument, each.parameter is not None): Frequent(
                 each.argument, each.parameter is not None
@@ -144,7 +146,7 @@ class BlockTotals:
             if each.function == "mode" and each.argument is not None
         }
         self.of_keys = Different(key_columns, with_nulls=True) if key_columns else None
-        self.prefixes: list[Prefix] = [
+        self.prefixes: list[PrefixValues] = [
             *self.different.values(), *self.in_order.values(), *self.frequent.values(),
         ]  # fmt: skip
         if self.of_keys is not None:
@@ -220,7 +222,7 @@ class BlockTotals:
             self.arrays.size[runs] = count
 
     def before(
-        self, slots: Int64s, near: Entries, members: RunArrays, rows: RowStore
+        self, slots: Int64s, near: NearEntries, members: RunArrays, rows: RowStore
     ) -> Totals | None:
         """The totals of the blocks that count as a whole. None if one is too great to be kept."""
         ints, floats = self._of_blocks(near.blocks, near.block_bounds, rows)
@@ -266,7 +268,7 @@ class BlockTotals:
     def _first_bits(self) -> int:
         return self.layout.ints + len(self.extremes)
 
-    def _gaps(self, slots: Int64s, near: Entries) -> Gaps:
+    def _gaps(self, slots: Int64s, near: NearEntries) -> Gaps:
         """What lies between the blocks of some slots."""
         number = np.repeat(np.arange(len(slots)), np.diff(near.block_bounds))
         start, stop = np.zeros_like(near.blocks), np.zeros_like(near.blocks)

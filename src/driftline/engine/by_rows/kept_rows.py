@@ -14,7 +14,7 @@ from driftline.engine.core.batch import Batch, empty, latest_start
 from driftline.engine.core.snapshot_operator import EAGER, SnapshotOperator
 from driftline.engine.state.arrangement import next_times
 from driftline.engine.state.due_times import Due
-from driftline.engine.state.emitted_rows import Changes
+from driftline.engine.state.emitted_rows import AnswerChanges
 from driftline.engine.state.fields import Fields
 from driftline.engine.state.held_rows import END, START, HeldRows, Merged
 from driftline.model.arrays import Int64s
@@ -91,7 +91,7 @@ class KeptRows(SnapshotOperator):
         final = self._settled()
         return self.slots.live_slots() if final == INFINITY else self.stale.up_to(final)
 
-    def _output(self, changes: Changes, slots: Int64s) -> Batch:
+    def _output(self, changes: AnswerChanges, slots: Int64s) -> Batch:
         """The changes of an answer as a batch; `slots`: whose each of them is."""
         cti = self._promise()
         if len(slots) == 0:

@@ -73,7 +73,7 @@ class Reach(NamedTuple):
     head: int = 0  # what is among the first so many rows that count is seen by all after it
 
 
-class Entries(NamedTuple):
+class NearEntries(NamedTuple):
     """Members of some slots: those of the n-th are bounds[n] … bounds[n + 1] - 1; alive during
     [begin, end); what ends after the limit does not end yet. `over`, `over_slot`: those that are
     concerned and not alive any more, and the numbers of their slots. `blocks`: those that count as
@@ -118,7 +118,7 @@ def entries(
     passed: Mask,
     counts: Mask,
     blocks: Blocks,
-) -> Entries:
+) -> NearEntries:
     """What is near the changes of some slots: of the n-th those at `order[begin[n]]` …, count[n] of
     them, rows of `keys`, and the members that start or end after `before` and up to the limit, if
     that is later, and where `passed` says that there may be others. At `perfect` everything is.
@@ -181,7 +181,7 @@ def entries(
                     found += 1
                 done = max(done, spans[span, 3])
         bounds[number + 1], block_bounds[number + 1] = found, covered
-    return Entries(
+    return NearEntries(
         bounds, member[:found], begins[:found], ends[:found], wanted[:found], over[:ended],
         over_slot[:ended], block_bounds, block[:covered].copy(), shared_keys,
     )  # fmt: skip

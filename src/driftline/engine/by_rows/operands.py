@@ -113,7 +113,7 @@ class Operand:
             floats[:, place : place + width] = found[:, power, :width]
 
 
-class Layout:
+class TotalsLayout:
     """The totals of some operands: columns of whole numbers, after those of a block, and of floats.
     `bounds`: where each exact sum begins, and the end of the last."""
 

@@ -25,7 +25,7 @@ import pyarrow as pa
 from driftline.engine.by_rows import block_kernels, near_kernel
 from driftline.engine.by_rows.block_totals import NO_BLOCKS, BlockTotals, Totals
 from driftline.engine.by_rows.kept_rows import KeptRows
-from driftline.engine.by_rows.near_kernel import Blocks, Entries, Reach
+from driftline.engine.by_rows.near_kernel import Blocks, NearEntries, Reach
 from driftline.engine.by_rows.order_words import OrderBy, OrderWords, with_nulls
 from driftline.engine.by_rows.place_kernels import FAR
 from driftline.engine.core.batch import Batch
@@ -226,7 +226,7 @@ class OrderedRows(KeptRows):
         none = np.zeros(len(slots) - len(changes.keys), np.int64)
         passed = np.concatenate([~self._quiet(limit), none == 0])
 
-        def near(reach: Reach, blocks: Blocks) -> Entries:
+        def near(reach: Reach, blocks: Blocks) -> NearEntries:
             return near_kernel.entries(
                 slots, earliest, limit, self.level == PERFECT,
                 INFINITY if self.level == EAGER else before,
@@ -253,8 +253,8 @@ class OrderedRows(KeptRows):
         return _ALL_COUNT
 
     def _found(
-        self, slots: Int64s, near: Callable[[Reach, Blocks], Entries]
-    ) -> tuple[Entries, Rows, Evaluated]:
+        self, slots: Int64s, near: Callable[[Reach, Blocks], NearEntries]
+    ) -> tuple[NearEntries, Rows, Evaluated]:
         """What is near the changes of some slots, and the answers: from the totals of what comes
         before, if that is possible."""
         if self.totals is not None and self.level != PERFECT:
@@ -275,7 +275,7 @@ class OrderedRows(KeptRows):
         assert found is not None
         return entries, looked_at, found
 
-    def _in_order(self, near: Entries) -> Rows:
+    def _in_order(self, near: NearEntries) -> Rows:
         """The members in their order, also those that have the same words; one for each copy."""
         ints, member = self.members.arrays.ints, near.member
         number = np.repeat(np.arange(len(near.bounds) - 1), np.diff(near.bounds))
@@ -311,7 +311,7 @@ class OrderedRows(KeptRows):
     def _held(
         self,
         earliest: Int64s,
-        near: Entries,
+        near: NearEntries,
         looked_at: Rows,
         found: Evaluated,
         changes: Merged,

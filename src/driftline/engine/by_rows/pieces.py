@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.by_rows import change_kernels, snapshot_kernel
-from driftline.engine.by_rows.operator import Answers, RowsOperator
 from driftline.engine.by_rows.piece_values import ChangedPieces, Pieces
+from driftline.engine.by_rows.rows_operator import Answers, RowsOperator
 from driftline.engine.by_rows.snapshot_kernel import Cut
 from driftline.engine.core.snapshot_operator import NO_SLOTS, PERFECT
 from driftline.engine.state.emitted_rows import pieces_of

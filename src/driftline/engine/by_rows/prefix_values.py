@@ -7,9 +7,9 @@ What comes before a change counts as a whole for a running count of different va
 percentile, a running mode and a DENSE_RANK by text, too; but these do not follow from those of
 blocks. So the values of all members up to some place are kept: how many of each there are
 (`Different`, with the totals of these values, `DifferentSums`, or `Frequent`, with the value that
-is there most often), or the values in order (`InOrder`). To go to another place costs the members
-in between, and a change takes away what comes after it. Members up to there that are in no block
-which counts as a whole (see `near_kernel`) are left out when that is asked for.
+is there most often), or the values in order (`OrderedPrefixValues`). To go to another place
+costs the members in between, and a change takes away what comes after it. Members up to there that
+are in no block which counts as a whole (see `near_kernel`) are left out when that is asked for.
 
 The values follow from the members: they are no part of the state.
 """
@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.by_rows import block_kernels, counting_kernels
-from driftline.engine.by_rows.operands import Layout, Operand, Sums
+from driftline.engine.by_rows.operands import Operand, Sums, TotalsLayout
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import grown
 from driftline.engine.state.held_rows import COPIES, PLACE
@@ -60,7 +60,7 @@ class _Added:
     places: Int64s
 
 
-class Prefix(ABC):
+class PrefixValues(ABC):
     """`columns`: those that make a value; `with_nulls`: whether a null is a value."""
 
     width = TIMES + 1
@@ -140,7 +140,7 @@ class Prefix(ABC):
     def _take_away(self, slot_of: Int64s, values: Int64s) -> None: ...
 
 
-class Different(Prefix):
+class Different(PrefixValues):
     """How many members have each value; a word is the number of a value of a slot."""
 
     def __init__(self, columns: list[str], with_nulls: bool = False) -> None:
@@ -212,7 +212,7 @@ class DifferentSums(Different):
 
     def __init__(self, operand: Operand) -> None:
         super().__init__([operand.argument])
-        self.operand, self.layout = operand, Layout([operand])
+        self.operand, self.layout = operand, TotalsLayout([operand])
         self.of_values = self._nothing()
         self.of_slots = self._nothing()
 
@@ -369,7 +369,7 @@ class FrequentBefore:
         return counts
 
 
-class InOrder(Prefix):
+class OrderedPrefixValues(PrefixValues):
     """The values in order, for types that fit a word; a word is an order key."""
 
     def __init__(self, columns: list[str]) -> None:

@@ -6,7 +6,7 @@ know when what they have put out ends.
 
 An operator with several ports goes by the least of their times, and a window farther up makes ends
 of which nothing below knows: on the way to either every now-mark goes on. Right before the last
-operator with several ports it goes on quietly if nothing ends (see `queues`).
+operator with several ports it goes on silently if nothing ends (see `queues`).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def hear_of_time(graph: Graph, expiry: Expiry, level: Level) -> None:
         operator = step.operator
         if isinstance(operator, Expire | NegativeTuples) or operator.knows_ends:
             every = _needs_every(step)
-            step.quietly = every and _only_ports(step)
-            operator.pass_on(every=every and not step.quietly)
+            step.passes_silently = every and _only_ports(step)
+            operator.pass_on(every=every and not step.passes_silently)
 
 
 def _acts(step: Step, expiry: Expiry) -> bool:

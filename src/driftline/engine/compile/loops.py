@@ -22,12 +22,12 @@ from driftline.plan.improving import fixed_rules
 from driftline.plan.types import BIGINT
 
 if TYPE_CHECKING:
-    from driftline.engine.loop.operator import Head
+    from driftline.engine.loop.loop import RuleHead
 
 
 def loop(compiler: Compiler, node: nodes.Loop) -> Step:
     from driftline.engine.loop.free import FreeLoop
-    from driftline.engine.loop.operator import Loop
+    from driftline.engine.loop.loop import Loop
 
     graph, heads = _bodies(compiler.builders, node)
     schema, restated = node.schema.arrow, None
@@ -43,11 +43,11 @@ def loop(compiler: Compiler, node: nodes.Loop) -> Step:
 
 def _bodies(
     builders: Mapping[type[nodes.Node], Builder], node: nodes.Loop
-) -> tuple[Graph, list[Head]]:
+) -> tuple[Graph, list[RuleHead]]:
     """The graph of all rules, and the steps at which each of them ends."""
     from driftline.engine.loop.derivations import Derivations
     from driftline.engine.loop.levels import LEVEL, Levels
-    from driftline.engine.loop.operator import Head
+    from driftline.engine.loop.loop import RuleHead
 
     as_set = _in_any_round if rows_may_go(node) else _least_level
     stays = not rows_may_go(node)
@@ -82,7 +82,7 @@ def _bodies(
         uses = [(leaf.name, leaf.schema.arrow) for leaf in levels.uses.get(rule.name, ())]
         found = selections[rule.name]
         places = None if found is None else found.places
-        heads.append(Head(rule.name, end, uses, number, before, places))
+        heads.append(RuleHead(rule.name, end, uses, number, before, places))
         before += len(rule.columns)
     return inner.graph, heads
 

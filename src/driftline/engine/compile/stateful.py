@@ -21,7 +21,7 @@ from driftline.engine.core.graph import Step
 from driftline.engine.core.snapshot_operator import SnapshotOperator
 from driftline.engine.expressions import evaluate_predicate
 from driftline.engine.lifetimes.edges import Edges
-from driftline.engine.lifetimes.expire import Ordered
+from driftline.engine.lifetimes.expire import OrderedExpiry
 from driftline.engine.lifetimes.restate import Retell
 from driftline.engine.state.closing import Closing
 from driftline.model.level import Level
@@ -183,14 +183,14 @@ def as_of(compiler: Compiler, node: nodes.AsOf) -> Step:
     joined = compiler.after(node, "as-of join", operator, *steps)
     if compiler.level is Level.PERFECT or not compiler.facts.only_grows(node.right):
         joined = compiler.after(
-            node, "retell", Retell(operator.schema, _retold_at(compiler)), joined
+            node, "retell", Retell(operator.schema, _restated_at(compiler)), joined
         )
     if joined.operator.schema.names != both.names:
         joined = compiler.computed(joined, columns_of(both))
     return joined
 
 
-def _retold_at(compiler: Compiler) -> Level:
+def _restated_at(compiler: Compiler) -> Level:
     return Level.PERFECT if compiler.level is Level.PERFECT else Level.EAGER
 
 
@@ -222,7 +222,7 @@ def distinct(compiler: Compiler, node: nodes.Distinct) -> Step:
         source = compiler.step(node.input)
         if compiler.level is Level.EAGER:
             return source
-        return compiler.after(node, "ordered", Ordered(node.schema.arrow), source)
+        return compiler.after(node, "ordered", OrderedExpiry(node.schema.arrow), source)
     operator = distinct_rows(node.schema.arrow, compiler.level)
     compiler.closed(operator, node)
     groups = as_groups(compiler, compiler.step(node.input))
@@ -384,7 +384,7 @@ def rank(compiler: Compiler, node: nodes.Rank) -> Step:
 
 
 def automaton_runs(compiler: Compiler, node: nodes.AutomatonRuns) -> Step:
-    from driftline.engine.automata.operator import AutomatonRuns
+    from driftline.engine.automata.automaton_runs import AutomatonRuns
 
     keys = len(node.keys)
     operator = AutomatonRuns(node.schema.arrow, keys, node.automaton, partial=node.partial)
@@ -392,7 +392,7 @@ def automaton_runs(compiler: Compiler, node: nodes.AutomatonRuns) -> Step:
 
 
 def match(compiler: Compiler, node: nodes.Match) -> Step:
-    from driftline.engine.match.operator import Match
+    from driftline.engine.match.match import Match
 
     source = compiler.step(node.input)
     own = source.operator.schema

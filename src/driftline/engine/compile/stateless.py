@@ -91,7 +91,7 @@ def explode(compiler: Compiler, node: nodes.Explode) -> Step:
 def window(compiler: Compiler, node: nodes.Window) -> Step:
     operator = _alter_lifetime(node, node.schema.arrow)
     step = compiler.after(node, "window", operator, compiler.step(node.input))
-    return _retold(compiler, node, step)
+    return _restated(compiler, node, step)
 
 
 def _alter_lifetime(node: nodes.Window, schema: pa.Schema) -> AlterLifetime:
@@ -146,10 +146,10 @@ def window_columns(compiler: Compiler, node: nodes.WindowColumns) -> Step:
         columns = columns_of(operator.schema)
         step = compiler.computed(step, {name: columns[name] for name in node.schema.names})
     # Windows by a TIMESTAMP_NTZ are of this type.
-    return compiler.renamed(_retold(compiler, node, step), node.schema.arrow)
+    return compiler.renamed(_restated(compiler, node, step), node.schema.arrow)
 
 
-def _retold(compiler: Compiler, node: nodes.Window | nodes.WindowColumns, step: Step) -> Step:
+def _restated(compiler: Compiler, node: nodes.Window | nodes.WindowColumns, step: Step) -> Step:
     """What follows stretches that may still grow, as a valid stream."""
     if not is_stretches(node.input):
         return step

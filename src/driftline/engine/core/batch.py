@@ -56,10 +56,10 @@ class Batch:
     @property
     def is_empty(self) -> bool:
         """Whether the batch holds neither changes, nor a cti, nor a time."""
-        return self.now == BEGINNING and self.says_only_now
+        return self.now == BEGINNING and self.is_only_now
 
     @property
-    def says_only_now(self) -> bool:
+    def is_only_now(self) -> bool:
         """Whether the batch is no more than a now-mark."""
         return self.cti == BEGINNING and self.high == BEGINNING and len(self.vs) == 0
 

@@ -36,7 +36,7 @@ from driftline.engine.core.batch import Batch, empty, has_removals, joined, late
 from driftline.engine.core.branches import branch_by_branch, is_worth_threads
 from driftline.engine.core.held_marks import HeldMarks
 from driftline.engine.core.labels import greatest
-from driftline.engine.core.marks import Kind, Mark
+from driftline.engine.core.marks import Mark, MarkKind
 from driftline.engine.core.operator import Arrays, Operator
 from driftline.engine.core.queues import Item, Queue
 from driftline.engine.core.threads import Threads
@@ -59,15 +59,15 @@ _HELD = "marks at sources"
 class Step:
     """An operator in a graph: its name, its queue, and the ports that take its output.
     `wants_order`: whether rows wait for one another before they come to it (see `Holding`);
-    `quietly`: what follows has other ports, and has to hear of every time, also if nothing ends.
-    If outputs are heeded, `raises_labels`: whether what it puts out may have a greater label than
-    what it works on; `only_passes`: whether that goes into one queue, and no more is noted."""
+    `passes_silently`: what follows has other ports, and has to hear of every time, also if nothing
+    ends. If outputs are heeded, `raises_labels`: whether what it puts out may have a greater label
+    than what it works on; `only_passes`: whether that goes into one queue, and no more is noted."""
 
     name: str
     operator: Operator
     queue: Queue
     wants_order: bool = True
-    quietly: bool = False
+    passes_silently: bool = False
     raises_labels: bool = False
     only_passes: bool = False
     outputs: list[tuple[Step, int]] = field(default_factory=list)
@@ -149,7 +149,7 @@ class Graph:
         if self.scheduler == "round-robin" and self.piggybacks and source in self.sources:
             if isinstance(item, Mark):
                 self._let_in(source)
-            elif item.says_only_now:
+            elif item.is_only_now:
                 self.held.hold(source, item.now)
                 return
             else:
@@ -177,7 +177,7 @@ class Graph:
         """With round-robin, before operators have their turns: let the now-marks in that wait no
         longer."""
         if self.piggybacks:
-            has_rows = any(step.queue and not step.queue.says_only_now for step in self.steps)
+            has_rows = any(step.queue and not step.queue.has_only_now_marks for step in self.steps)
             self._let_in(*self.held.due(has_rows))
 
     def advance(self, clock: int) -> None:
@@ -334,7 +334,7 @@ class Graph:
 
     def _apart(self, item: Batch) -> tuple[Batch, ...]:
         """A batch, and by itself the now-mark that came with it."""
-        if item.now == BEGINNING or item.says_only_now:
+        if item.now == BEGINNING or item.is_only_now:
             return (item,)
         mark = empty(item.payload.schema, now=item.now)
         return replace(item, now=BEGINNING), replace(mark, label=item.label)
@@ -368,8 +368,8 @@ class Graph:
         """What an operator returns for a batch, if that is something."""
         now = step.queue.now(port, batch.now)
         try:
-            if batch.says_only_now:
-                is_news = now > step.queue.told
+            if batch.is_only_now:
+                is_news = now > step.queue.passed_on
                 output = step.operator.receive_now(now) if is_news else empty(step.operator.schema)
             else:
                 came = batch if batch.now == now else replace(batch, now=now)
@@ -388,22 +388,22 @@ class Graph:
             return None
         except pa.ArrowCapacityError:
             raise full_column(step.name.partition(" ")[2]) from None
-        told = self._told(step, now)
-        if output.now != told:
-            output = replace(output, now=told)
+        passed_on = self._time_after(step, now)
+        if output.now != passed_on:
+            output = replace(output, now=passed_on)
         return None if output.is_empty else output
 
-    def _told(self, step: Step, now: int) -> int:
+    def _time_after(self, step: Step, now: int) -> int:
         """The time that a step hands on, when it has come so far; BEGINNING: none."""
-        if now <= step.queue.told:
+        if now <= step.queue.passed_on:
             return BEGINNING
         is_due = step.operator.is_due(now)
-        if not is_due and not step.quietly:
+        if not is_due and not step.passes_silently:
             return BEGINNING
-        step.queue.told = now
-        return BEGINNING if not is_due and self._tell_quietly(step, now) else now
+        step.queue.passed_on = now
+        return BEGINNING if not is_due and self._advance_silently(step, now) else now
 
-    def _tell_quietly(self, step: Step, now: int) -> bool:
+    def _advance_silently(self, step: Step, now: int) -> bool:
         """Let what follows know of a time at which nothing ends, without a mark in its queue, if
         that is possible. (Threads have their queues for themselves, and labels want a batch.)"""
         if self.scheduler == "threads" or self.heeding is not None:
@@ -424,11 +424,11 @@ class Graph:
                 "take smaller batches (--batch)",
             )
         for last, sink in self.sinks:
-            if step is last and not output.says_only_now:
+            if step is last and not output.is_only_now:
                 sink(output)
         if output.now > BEGINNING:
             for mark_sink in self.mark_sinks.get(step, ()):
-                mark_sink(Mark(Kind.NOW, output.now))
+                mark_sink(Mark(MarkKind.NOW, output.now))
 
     def backlog(self) -> int:
         """How many changes lie in queues."""
@@ -454,7 +454,7 @@ class Graph:
         states: dict[str, Arrays] = {}
 
         def passed(step: Step, mark: Mark) -> None:
-            if mark.kind is not Kind.TOKEN or mark.number < token or step.name in states:
+            if mark.kind is not MarkKind.TOKEN or mark.number < token or step.name in states:
                 return
             stored = {
                 step.name: step.operator.snapshot(),

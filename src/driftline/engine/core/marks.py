@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from driftline.model.time import INFINITY
 
 
-class Kind(IntEnum):
+class MarkKind(IntEnum):
     """What a mark says. The numbers are stored in checkpoints."""
 
     TOKEN = 1
@@ -50,11 +50,11 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    kind: Kind
+    kind: MarkKind
     number: int
 
 
-LAST_TOKEN = Mark(Kind.TOKEN, INFINITY)
+LAST_TOKEN = Mark(MarkKind.TOKEN, INFINITY)
 """Of a source that has ended: no other has to wait for its tokens."""
 
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.marks import Kind, Mark
+from driftline.engine.core.marks import Mark, MarkKind
 from driftline.engine.state.fields import Arrays, Fields, Stateful
 from driftline.engine.state.progress import Progress
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
@@ -33,19 +33,19 @@ Item = Batch | Mark
 
 class Queue(Stateful):
     """`items`: (port, item), to be read; `passed_over`: those of blocked ports, in their order;
-    `last`: of every port, the item that was put in last, if it waits; `told`: how far time had come
-    in the latest now-mark that was handed on; `due`: in the latest that came at any port;
+    `last`: of every port, the item that was put in last, if it waits; `passed_on`: how far time
+    had come in the latest now-mark that was handed on; `due`: in the latest that came at any port;
     `in_use`: what is worked on, if the queue `is_scanned` (see `outputs.heeding`); `tokens`,
     `times`: how far tokens and now-marks have come."""
 
-    fields = Fields(numbers=("told", "due"), parts=("tokens", "times"))
+    fields = Fields(numbers=("passed_on", "due"), parts=("tokens", "times"))
 
     def __init__(self, ports: int) -> None:
         self.items: deque[tuple[int, Item]] = deque()
         self.passed_over: deque[tuple[int, Item]] = deque()
         self.tokens, self.times = Progress(ports), Progress(ports)
         self.last: list[Item | None] = [None] * ports
-        self.told = self.due = BEGINNING
+        self.passed_on = self.due = BEGINNING
         self.is_scanned = False
         self.in_use: Item | None = None
 
@@ -59,9 +59,9 @@ class Queue(Stateful):
         return not self.items and not self.passed_over and not self.tokens.has_begun
 
     @property
-    def says_only_now(self) -> bool:
+    def has_only_now_marks(self) -> bool:
         """Whether nothing waits but now-marks."""
-        return all(isinstance(item, Batch) and item.says_only_now for _, item in self.waiting())
+        return all(isinstance(item, Batch) and item.is_only_now for _, item in self.waiting())
 
     def put(self, port: int, item: Item, *, piggyback: bool = False) -> int:
         """Returns how many items there are more."""
@@ -121,7 +121,7 @@ class Queue(Stateful):
             self.items.extendleft(reversed(self.passed_over))
             self.passed_over.clear()
         number = self.tokens.time
-        return mark if number == mark.number else Mark(Kind.TOKEN, number)
+        return mark if number == mark.number else Mark(MarkKind.TOKEN, number)
 
     def pass_token(self) -> Mark | None:
         """Read the token that is next; returns the one to hand on, if the other ports are as
@@ -207,7 +207,7 @@ class Queue(Stateful):
         for number, port in enumerate(stored["ports"].tolist()):
             if f"{number} mark" in stored:
                 kind, value = stored[f"{number} mark"].tolist()
-                self.put(port, Mark(Kind(kind), value))
+                self.put(port, Mark(MarkKind(kind), value))
                 continue
             vs, ve, weight = stored[f"{number} times"].astype(np.int64)
             cti, high, now = stored[f"{number} promises"].tolist()
@@ -220,5 +220,5 @@ class Queue(Stateful):
         for port, time in enumerate(self.times.latest):
             queue.tokens.receive(port, mark.number)
             queue.now(port, time)
-        queue.told, queue.due = self.told, self.due
+        queue.passed_on, queue.due = self.passed_on, self.due
         return queue.snapshot()

@@ -70,7 +70,7 @@ _CENTURY = 2000
 
 
 @dataclass(frozen=True)
-class Token:
+class _Token:
     """A run of one pattern letter, a bracket around what may be left out, or (letter is empty) a
     text that stands for itself."""
 
@@ -84,9 +84,9 @@ class Token:
 
 
 @lru_cache(maxsize=256)
-def tokens_of(pattern: str) -> tuple[Token, ...]:
+def tokens_of(pattern: str) -> tuple[_Token, ...]:
     """The parts of a pattern."""
-    tokens: list[Token] = []
+    tokens: list[_Token] = []
     position = 0
     while position < len(pattern):
         match = _TOKEN.match(pattern, position)
@@ -96,12 +96,12 @@ def tokens_of(pattern: str) -> tuple[Token, ...]:
         if letter:
             if letter not in _KNOWN:
                 raise _illegal(pattern, f"the letter {letter} is not supported")
-            tokens.append(Token(letter, match[0]))
+            tokens.append(_Token(letter, match[0]))
         elif other and other in _BRACKETS:
-            tokens.append(Token(other, other))
+            tokens.append(_Token(other, other))
         else:
             text = other if quoted is None else quoted.replace("''", "'") or "'"
-            tokens.append(Token("", text))
+            tokens.append(_Token("", text))
         position = match.end()
     return tuple(tokens)
 
@@ -174,7 +174,7 @@ def written_by(moments: Array, pattern: str) -> Array:
 _QUICK = {"yyyy": 4, "MM": 2, "dd": 2, "HH": 2, "mm": 2, "ss": 2}
 
 
-def _written_quickly(times: Array, tokens: tuple[Token, ...]) -> Array | None:
+def _written_quickly(times: Array, tokens: tuple[_Token, ...]) -> Array | None:
     """By tables of digits, if every part of the pattern is a number of fixed width."""
     if not all(_is_quick(token) for token in tokens) or not tokens:
         return None
@@ -203,7 +203,7 @@ def _written_quickly(times: Array, tokens: tuple[Token, ...]) -> Array | None:
     return from_characters(joined(parts, len(times)), None, both_valid(times))
 
 
-def _is_quick(token: Token) -> bool:
+def _is_quick(token: _Token) -> bool:
     if not token.letter:
         return token.text.isascii()
     return token.text in _QUICK or (token.letter == "S" and token.count <= _FRACTION_DIGITS)
@@ -237,7 +237,7 @@ def _twelve_hours(hours: Array) -> Array:
     return pc.add(_modulo(pc.add(hours, _NOON - 1), _NOON), 1)
 
 
-def _field_text(token: Token, times: Array, years: Years, pattern: str) -> Value:
+def _field_text(token: _Token, times: Array, years: Years, pattern: str) -> Value:
     letter, count = token.letter, token.count
     if letter in _UTC:
         return pa.scalar(_LONG_UTC.get(token.text, _UTC[letter]))
@@ -323,12 +323,12 @@ def _reader(pattern: str) -> _Reader:
     return _Reader(re.compile("".join(pieces) + ")?" * opened, re.ASCII), tuple(letters))
 
 
-def _letter(token: Token) -> str:
+def _letter(token: _Token) -> str:
     named = token.letter in "ML" and token.count >= _NAMED
     return "month name" if named else token.letter
 
 
-def _piece(token: Token, pattern: str, adjacent: bool) -> str:
+def _piece(token: _Token, pattern: str, adjacent: bool) -> str:
     letter, count = token.letter, token.count
     if letter == "y":
         if count == 2:  # noqa: PLR2004 - yy

@@ -20,7 +20,7 @@ _FACTORS = {"%": 100, "‰": 1000}
 
 
 @dataclass(frozen=True)
-class Pattern:
+class _Pattern:
     """What is around a number, and around a negative one; how many digits it has at least before
     the point, at least and at most after it; how many are in a group (0: there are none); and what
     it is multiplied by."""
@@ -39,10 +39,10 @@ def _wrong(pattern: str, why: str) -> EvaluationError:
 
 
 @lru_cache(maxsize=256)
-def pattern_of(text: str) -> Pattern:
+def pattern_of(text: str) -> _Pattern:
     """The meaning of a pattern."""
     if not text:
-        return Pattern(("", ""), ("-", ""), 1, 0, 0, 3, 1)
+        return _Pattern(("", ""), ("-", ""), 1, 0, 0, 3, 1)
     prefix, digits, suffix, rest = _cut(text, text)
     negative = (f"-{prefix}", suffix)
     if rest.startswith(";"):
@@ -53,7 +53,7 @@ def pattern_of(text: str) -> Pattern:
         raise _wrong(text, f"{rest!r} is too much")
     whole, least, most, group = _counted(text, digits)
     factor = next((size for sign, size in _FACTORS.items() if sign in prefix + suffix), 1)
-    return Pattern((prefix, suffix), negative, whole, least, most, group, factor)
+    return _Pattern((prefix, suffix), negative, whole, least, most, group, factor)
 
 
 def _cut(whole: str, text: str) -> tuple[str, str, str, str]:
@@ -75,7 +75,7 @@ def _plain(affix: str) -> str:
 
 
 def _counted(text: str, digits: str) -> tuple[int, int, int, int]:
-    """See `Pattern`; as Java counts."""
+    """See `_Pattern`; as Java counts."""
     if digits.count(".") > 1:
         raise _wrong(text, "it has two points")
     whole, point, fraction = digits.partition(".")

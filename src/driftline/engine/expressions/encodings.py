@@ -242,9 +242,9 @@ def _json(value: Any, kind: Any, options: Options) -> str:
         return "null"
     if kind == VARIANT:
         from driftline.engine.expressions.variants.access import json_of
-        from driftline.engine.expressions.variants.codec import Node
+        from driftline.engine.expressions.variants.codec import VariantNode
 
-        return json_of(Node(value["value"], value["metadata"]).value())
+        return json_of(VariantNode(value["value"], value["metadata"]).value())
     if is_struct(kind):
         keeps = options.get("ignorenullfields", "").lower() == "false"
         parts = [

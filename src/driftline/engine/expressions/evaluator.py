@@ -32,11 +32,11 @@ from driftline.engine.expressions.casts import cast, cast_is_total
 from driftline.engine.expressions.comparison import compare_values
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.expansion import TOO_LARGE, full_column
-from driftline.engine.expressions.frames import Frame, Step
+from driftline.engine.expressions.frames import CompiledExpression, ExpressionInput
 from driftline.engine.expressions.higher_order import HIGHER_ORDER_STEPS
 from driftline.engine.expressions.java_patterns import TOO_SLOW
 from driftline.engine.expressions.literals import scalar_of
-from driftline.engine.expressions.registry import KERNELS, Kernel
+from driftline.engine.expressions.registry import KERNELS, FunctionKernel
 from driftline.event_log.text import plain_values
 from driftline.plan.depth import SPARE, again_with_room, room
 from driftline.plan.errors import ExpressionError
@@ -79,7 +79,7 @@ def evaluate(expression: Expression, columns: Any) -> Array:
 
 @again_with_room
 def _values(expression: Expression, columns: Any) -> Array:
-    return compiled(expression).array(Frame(columns))
+    return compiled(expression).array(ExpressionInput(columns))
 
 
 def _place_of_error(expression: Expression, columns: Any) -> str:
@@ -123,9 +123,9 @@ def evaluate_predicate(expression: Expression, columns: Any) -> Mask:
     return to_mask(evaluate(expression, columns))
 
 
-def compiled(expression: Expression) -> Step:
+def compiled(expression: Expression) -> CompiledExpression:
     """The steps of an expression, made once and kept with it."""
-    found: Step | None = expression.__dict__.get(_KEPT_AS)
+    found: CompiledExpression | None = expression.__dict__.get(_KEPT_AS)
     if found is None:
         calls = expression.height * _CALLS_A_LEVEL
         with room(calls):
@@ -136,16 +136,20 @@ def compiled(expression: Expression) -> Step:
     return found
 
 
-def _compile(expression: Expression) -> Step:
+def _compile(expression: Expression) -> CompiledExpression:
     if isinstance(expression, Column):
         name, kind = expression.name, expression.kind
-        return Step(lambda frame: frame.column(name, kind), kind, total=True)
+        return CompiledExpression(lambda frame: frame.column(name, kind), kind, total=True)
     if isinstance(expression, Variable):
         variable = expression.name
-        return Step(lambda frame: frame.variable(variable), expression.kind, total=True)
+        return CompiledExpression(
+            lambda frame: frame.variable(variable), expression.kind, total=True
+        )
     if isinstance(expression, Literal):
         scalar = scalar_of(expression)
-        return Step(lambda _frame: scalar, scalar.type, total=True, constant=True, fixed=True)
+        return CompiledExpression(
+            lambda _frame: scalar, scalar.type, total=True, constant=True, fixed=True
+        )
     if isinstance(expression, AggregateCall):
         raise ExpressionError(f"{expression.brief()} is a value of a group, not of a row")
     if isinstance(expression, Lambda):
@@ -155,7 +159,9 @@ def _compile(expression: Expression) -> Step:
     return _folded(step) if operands and all(operand.fixed for operand in operands) else step
 
 
-def _compile_operation(expression: Expression, operands: list[Step]) -> Step:
+def _compile_operation(
+    expression: Expression, operands: list[CompiledExpression]
+) -> CompiledExpression:
     if isinstance(expression, Cast):
         return _cast_step(expression, operands)
     if isinstance(expression, Case):
@@ -172,42 +178,46 @@ _ONE_ROW = pa.table({"": [0]})
 _UNKNOWN = pa.scalar(None, pa.bool_())
 
 
-def _folded(step: Step) -> Step:
+def _folded(step: CompiledExpression) -> CompiledExpression:
     """A step without columns, computed once. One that fails keeps failing when it is run."""
     try:
-        value = step.array(Frame(_ONE_ROW))[0]
+        value = step.array(ExpressionInput(_ONE_ROW))[0]
     except EvaluationError:
         return replace(step, fixed=True)
-    return Step(lambda _frame: value, step.kind, total=True, constant=True, fixed=True)
+    return CompiledExpression(
+        lambda _frame: value, step.kind, total=True, constant=True, fixed=True
+    )
 
 
-def _cast_step(expression: Cast, operands: list[Step]) -> Step:
+def _cast_step(expression: Cast, operands: list[CompiledExpression]) -> CompiledExpression:
     (child,) = operands
     source, target, lenient = expression.value.type, expression.kind, expression.lenient
 
-    def run(frame: Frame) -> Value:
+    def run(frame: ExpressionInput) -> Value:
         return cast(child.array(frame), source, target, lenient)
 
-    return Step(run, target, child.total and (lenient or cast_is_total(source, target)))
+    return CompiledExpression(
+        run, target, child.total and (lenient or cast_is_total(source, target))
+    )
 
 
-def _field_step(expression: FieldAccess, operands: list[Step]) -> Step:
+def _field_step(expression: FieldAccess, operands: list[CompiledExpression]) -> CompiledExpression:
     child, index = operands[0], expression.index
 
-    def run(frame: Frame) -> Value:
+    def run(frame: ExpressionInput) -> Value:
         return pc.struct_field(child.array(frame), [index])
 
-    return Step(run, expression.type, child.total)
+    return CompiledExpression(run, expression.type, child.total)
 
 
-def _call_step(call: Call, steps: list[Step]) -> Step:
+def _call_step(call: Call, steps: list[CompiledExpression]) -> CompiledExpression:
     found = KERNELS.get(call.function)
     if found is None:
         raise ExpressionError(f"the function {call.function} cannot be evaluated")
     total = found.total(call) and all(step.total for step in steps)
     arguments = _arguments_in_order(found, call, steps)
 
-    def run(frame: Frame) -> Value:
+    def run(frame: ExpressionInput) -> Value:
         values = arguments(frame)
         if not found.scalars or all(map(is_scalar, values)):
             values = [as_array(value, frame.length) for value in values]
@@ -215,12 +225,12 @@ def _call_step(call: Call, steps: list[Step]) -> Step:
             return found.compute(call, [as_array(pa.scalar(0), frame.length)])
         return found.compute(call, values)
 
-    return Step(run, call.kind, total)
+    return CompiledExpression(run, call.kind, total)
 
 
 def _arguments_in_order(
-    found: Kernel, call: Call, steps: list[Step]
-) -> Callable[[Frame], list[Value]]:
+    found: FunctionKernel, call: Call, steps: list[CompiledExpression]
+) -> Callable[[ExpressionInput], list[Value]]:
     if not found.strict(call) or all(step.total for step in steps):
         return lambda frame: [step.run(frame) for step in steps]
     order = list(range(len(steps)))
@@ -228,7 +238,7 @@ def _arguments_in_order(
         order.reverse()
     zero_is_null = found.right_first and call.function.startswith("try_")
 
-    def run(frame: Frame) -> list[Value]:
+    def run(frame: ExpressionInput) -> list[Value]:
         values: list[Value] = [None] * len(steps)
         needed: Mask | None = None
         for place in order:
@@ -257,12 +267,12 @@ def _usable(value: Value, length: int, zero_is_null: bool) -> Mask | None:
     return valid_mask(value)
 
 
-def _case_step(expression: Case, steps: list[Step]) -> Step:
+def _case_step(expression: Case, steps: list[CompiledExpression]) -> CompiledExpression:
     branches = list(zip(steps[:-1:2], steps[1:-1:2], strict=True))
     otherwise = steps[-1]
     total = all(step.total for step in steps)
 
-    def run(frame: Frame) -> Value:
+    def run(frame: ExpressionInput) -> Value:
         undecided = np.ones(frame.length, dtype=np.bool_)
         choice = np.full(frame.length, len(branches), dtype=np.int64)
         values: list[Value] = []
@@ -274,10 +284,10 @@ def _case_step(expression: Case, steps: list[Step]) -> Step:
         values.append(_on_rows(otherwise, frame, undecided))
         return _choose(choice, values, frame.length)
 
-    return Step(run, expression.kind, total)
+    return CompiledExpression(run, expression.kind, total)
 
 
-def _on_rows(step: Step, frame: Frame, rows: Mask) -> Value:
+def _on_rows(step: CompiledExpression, frame: ExpressionInput, rows: Mask) -> Value:
     return step.run(frame) if step.constant else step.array_where(frame, rows)
 
 
@@ -290,8 +300,8 @@ def _choose(choice: Any, values: Sequence[Value], length: int) -> Array:
     return pa.concat_arrays(parts).take(pa.array(rows))
 
 
-def _coalesce_step(call: Call, steps: list[Step]) -> Step:
-    def run(frame: Frame) -> Value:
+def _coalesce_step(call: Call, steps: list[CompiledExpression]) -> CompiledExpression:
+    def run(frame: ExpressionInput) -> Value:
         found = steps[0].array(frame)
         for step in steps[1:]:
             if found.null_count == 0:
@@ -301,36 +311,36 @@ def _coalesce_step(call: Call, steps: list[Step]) -> Step:
             found = _choose(missing.astype(np.int64), [found, other], frame.length)
         return found
 
-    return Step(run, call.kind, all(step.total for step in steps))
+    return CompiledExpression(run, call.kind, all(step.total for step in steps))
 
 
-def _logic_step(call: Call, operands: list[Step]) -> Step:
+def _logic_step(call: Call, operands: list[CompiledExpression]) -> CompiledExpression:
     left, right = operands
     total = left.total and right.total
     conjunction = call.function == "and"
     combine = pc.and_kleene if conjunction else pc.or_kleene
 
-    def run(frame: Frame) -> Value:
+    def run(frame: ExpressionInput) -> Value:
         first = left.array(frame)
         if right.total:
             return combine(first, right.run(frame))
         open_rows = pc.fill_null(first if conjunction else pc.invert(first), True)
         return combine(first, right.array_where(frame, to_mask(open_rows)))
 
-    return Step(run, call.kind, total)
+    return CompiledExpression(run, call.kind, total)
 
 
-def _in_step(call: Call, operands: list[Step]) -> Step:
+def _in_step(call: Call, operands: list[CompiledExpression]) -> CompiledExpression:
     value, *items = operands
     kind = call.args[0].type
     total = all(step.total for step in operands)
-    sample = Frame(_ONE_ROW)
+    sample = ExpressionInput(_ONE_ROW)
     # Where no item can fail, their order does not matter: constants first, all at once.
     at_once = all(item.total for item in items)
     known = [item.run(sample) for item in items if item.constant and at_once]
     others = [item for item in items if not (item.constant and at_once)]
 
-    def run(frame: Frame) -> Value:
+    def run(frame: ExpressionInput) -> Value:
         subject = value.array(frame)
         found = _matches(subject, known, kind)
         for item in others:
@@ -339,7 +349,7 @@ def _in_step(call: Call, operands: list[Step]) -> Step:
             found = pc.or_kleene(found, compare_values("equal", subject, other, kind))
         return found
 
-    return Step(run, call.kind, total)
+    return CompiledExpression(run, call.kind, total)
 
 
 def _matches(subject: Array, known: list[Any], kind: Any) -> Array:
@@ -364,7 +374,7 @@ def _plain(array: Array) -> Array:
     return pc.if_else(pc.is_nan(same), pa.scalar(np.nan, array.type), same)
 
 
-_LAZY: dict[str, Callable[[Call, list[Step]], Step]] = {
+_LAZY: dict[str, Callable[[Call, list[CompiledExpression]], CompiledExpression]] = {
     "and": _logic_step,
     "or": _logic_step,
     "coalesce": _coalesce_step,

@@ -21,7 +21,7 @@ from driftline.engine.expressions.arrays import (
 )
 
 
-class Frame:
+class ExpressionInput:
     """The columns an expression reads, or some of their rows."""
 
     def __init__(self, columns: Any, rows: Array | None = None, length: int | None = None) -> None:
@@ -52,21 +52,21 @@ class Frame:
         """The values of a parameter; there are some inside of a function alone."""
         raise KeyError(name)
 
-    def where(self, rows: Mask) -> Frame:
+    def where(self, rows: Mask) -> ExpressionInput:
         """The rows of a mask."""
         if self._rows is not None:
             parent = to_mask(self._rows).copy()
             parent[parent] = rows
-            return Frame(self._columns, pa.array(parent), int(np.count_nonzero(rows)))
-        return Frame(self._columns, pa.array(rows), int(np.count_nonzero(rows)))
+            return ExpressionInput(self._columns, pa.array(parent), int(np.count_nonzero(rows)))
+        return ExpressionInput(self._columns, pa.array(rows), int(np.count_nonzero(rows)))
 
 
-class ItemFrame(Frame):
+class ItemFrame(ExpressionInput):
     """The items that a function is evaluated for: for each the row around it, and the values of
     the function's parameters."""
 
     def __init__(
-        self, outer: Frame, rows: npt.NDArray[np.int64], variables: dict[str, Array]
+        self, outer: ExpressionInput, rows: npt.NDArray[np.int64], variables: dict[str, Array]
     ) -> None:
         super().__init__(None, None, len(rows))
         self._outer = outer
@@ -89,7 +89,7 @@ class ItemFrame(Frame):
             self._variables[name] = found
         return found
 
-    def where(self, rows: Mask) -> Frame:
+    def where(self, rows: Mask) -> ExpressionInput:
         """The items of a mask."""
         kept = pa.array(rows)
         variables = {name: value.filter(kept) for name, value in self._variables.items()}
@@ -97,23 +97,23 @@ class ItemFrame(Frame):
 
 
 @dataclass(frozen=True)
-class Step:
+class CompiledExpression:
     """A compiled expression. `total`: it cannot fail; `fixed`: it reads no column; `constant`: it
     has been computed."""
 
-    run: Callable[[Frame], Value]
+    run: Callable[[ExpressionInput], Value]
     kind: Any
     total: bool
     constant: bool = False
     fixed: bool = False
 
-    def array(self, frame: Frame) -> Array:
+    def array(self, frame: ExpressionInput) -> Array:
         """The value with one entry for each row."""
         if frame.length == 0:
             return pa.nulls(0, self.kind)
         return as_array(self.run(frame), frame.length)
 
-    def array_where(self, frame: Frame, rows: Mask | None) -> Array:
+    def array_where(self, frame: ExpressionInput, rows: Mask | None) -> Array:
         """The value on some rows, null on the others. None means all rows."""
         if rows is None or rows.all():
             return self.array(frame)

@@ -23,7 +23,7 @@ from driftline.engine.expressions.arrays import (
 )
 from driftline.engine.expressions.comparison import lengths_of
 from driftline.engine.expressions.errors import EvaluationError
-from driftline.engine.expressions.frames import Frame, ItemFrame, Step
+from driftline.engine.expressions.frames import CompiledExpression, ExpressionInput, ItemFrame
 from driftline.engine.expressions.lists import (
     Positions,
     any_per_row,
@@ -36,7 +36,7 @@ from driftline.engine.expressions.lists import (
 )
 from driftline.plan.expressions import Call, Lambda
 
-Run = Callable[[Frame], Value]
+Run = Callable[[ExpressionInput], Value]
 
 
 def _function(call: Call, place: int) -> Lambda:
@@ -45,7 +45,7 @@ def _function(call: Call, place: int) -> Lambda:
     return function
 
 
-def _items(call: Call, frame: Frame, array: Array) -> ItemFrame:
+def _items(call: Call, frame: ExpressionInput, array: Array) -> ItemFrame:
     """The items of all lists, with their places from 0 if the function takes them."""
     parameters = _function(call, 1).parameters
     rows = rows_of_items(array)
@@ -56,36 +56,36 @@ def _items(call: Call, frame: Frame, array: Array) -> ItemFrame:
     return ItemFrame(frame, rows, named)
 
 
-def transform_step(call: Call, steps: list[Step]) -> Step:
+def transform_step(call: Call, steps: list[CompiledExpression]) -> CompiledExpression:
     """transform(array, x -> body)."""
     array, body = steps
 
-    def run(frame: Frame) -> Value:
+    def run(frame: ExpressionInput) -> Value:
         lists = array.array(frame)
         made = body.array(_items(call, frame, lists))
         return lists_from(made, lengths_of(lists), both_valid(lists), call.kind)
 
-    return Step(run, call.kind, array.total and body.total)
+    return CompiledExpression(run, call.kind, array.total and body.total)
 
 
-def filter_step(call: Call, steps: list[Step]) -> Step:
+def filter_step(call: Call, steps: list[CompiledExpression]) -> CompiledExpression:
     """filter(array, x -> condition)."""
     array, body = steps
 
-    def run(frame: Frame) -> Value:
+    def run(frame: ExpressionInput) -> Value:
         lists = array.array(frame)
         return keep_items(lists, to_mask(body.array(_items(call, frame, lists))))
 
-    return Step(run, call.kind, array.total and body.total)
+    return CompiledExpression(run, call.kind, array.total and body.total)
 
 
-def some_or_all_step(call: Call, steps: list[Step]) -> Step:
+def some_or_all_step(call: Call, steps: list[CompiledExpression]) -> CompiledExpression:
     """exists and forall: unknown if an item is, and none decides. Spark looks at the items in
     order up to the one that decides; one after it is not evaluated."""
     array, body = steps
     decides = call.function == "exists"
 
-    def run(frame: Frame) -> Value:
+    def run(frame: ExpressionInput) -> Value:
         lists = array.array(frame)
         rows = rows_of_items(lists)
         items = _items(call, frame, lists)
@@ -95,14 +95,14 @@ def some_or_all_step(call: Call, steps: list[Step]) -> Step:
         missing = unknown | ~valid_mask(lists)
         return pa.array(found if decides else ~found, pa.bool_(), mask=missing)
 
-    return Step(run, call.kind, array.total and body.total)
+    return CompiledExpression(run, call.kind, array.total and body.total)
 
 
 def _equal(tests: Array, truth: bool) -> Mask:
     return to_mask(tests if truth else pc.invert(tests))
 
 
-def _in_order(body: Step, items: ItemFrame, lists: Array, decides: bool) -> Array:
+def _in_order(body: CompiledExpression, items: ItemFrame, lists: Array, decides: bool) -> Array:
     """The tests of items, place by place, until one decides; false (true) for those after it."""
     rows, starts, lengths = rows_of_items(lists), list_starts(lists), lengths_of(lists)
     tests = np.full(len(rows), not decides)
@@ -118,12 +118,12 @@ def _in_order(body: Step, items: ItemFrame, lists: Array, decides: bool) -> Arra
     return pa.array(tests, mask=~known)
 
 
-def zip_with_step(call: Call, steps: list[Step]) -> Step:
+def zip_with_step(call: Call, steps: list[CompiledExpression]) -> CompiledExpression:
     """zip_with(a, b, (x, y) -> body); the shorter list goes on with nulls."""
     first, second, body = steps
     parameters = _function(call, 2).parameters
 
-    def run(frame: Frame) -> Value:
+    def run(frame: ExpressionInput) -> Value:
         sides = [first.array(frame), second.array(frame)]
         valid = both_valid(*sides)
         lengths = np.maximum(*(lengths_of(side) for side in sides))
@@ -138,15 +138,15 @@ def zip_with_step(call: Call, steps: list[Step]) -> Step:
         made = body.array(ItemFrame(frame, rows, named))
         return lists_from(made, lengths, valid, call.kind)
 
-    return Step(run, call.kind, all(step.total for step in steps))
+    return CompiledExpression(run, call.kind, all(step.total for step in steps))
 
 
-def aggregate_step(call: Call, steps: list[Step]) -> Step:
+def aggregate_step(call: Call, steps: list[CompiledExpression]) -> CompiledExpression:
     """aggregate(array, start, (accumulator, x) -> merge[, accumulator -> finish])."""
     array, start, merge, *finish = steps
     so_far, item = (each.name for each in _function(call, 2).parameters)
 
-    def run(frame: Frame) -> Value:
+    def run(frame: ExpressionInput) -> Value:
         lists = array.array(frame)
         lengths, valid = lengths_of(lists), valid_mask(lists)
         held = start.array_where(frame, valid)
@@ -165,7 +165,7 @@ def aggregate_step(call: Call, steps: list[Step]) -> Step:
         places = np.cumsum(valid) - 1
         return ended.take(pa.array(places, mask=~valid))
 
-    return Step(run, call.kind, all(step.total for step in steps))
+    return CompiledExpression(run, call.kind, all(step.total for step in steps))
 
 
 def _put(values: Array, rows: Positions, others: Array) -> Array:
@@ -175,12 +175,12 @@ def _put(values: Array, rows: Positions, others: Array) -> Array:
     return pa.concat_arrays([values, others]).take(pa.array(places))
 
 
-def array_sort_step(call: Call, steps: list[Step]) -> Step:
+def array_sort_step(call: Call, steps: list[CompiledExpression]) -> CompiledExpression:
     """array_sort(array, (x, y) -> comparison): stable, by binary insertion, all rows in step."""
     array, body = steps
     one, other = (each.name for each in _function(call, 1).parameters)
 
-    def run(frame: Frame) -> Value:
+    def run(frame: ExpressionInput) -> Value:
         lists = array.array(frame)
         items, starts, lengths = items_of(lists), list_starts(lists), lengths_of(lists)
         order = np.arange(len(items))
@@ -211,10 +211,10 @@ def array_sort_step(call: Call, steps: list[Step]) -> Step:
                 order[begin + to] = each
         return lists_from(items.take(pa.array(order)), lengths, both_valid(lists), call.kind)
 
-    return Step(run, call.kind, total=False)
+    return CompiledExpression(run, call.kind, total=False)
 
 
-HIGHER_ORDER_STEPS: dict[str, Callable[[Call, list[Step]], Step]] = {
+HIGHER_ORDER_STEPS: dict[str, Callable[[Call, list[CompiledExpression]], CompiledExpression]] = {
     "transform": transform_step,
     "filter": filter_step,
     "exists": some_or_all_step,

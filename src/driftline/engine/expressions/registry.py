@@ -14,7 +14,7 @@ values of the call."""
 
 
 @dataclass(frozen=True)
-class Kernel:
+class FunctionKernel:
     """How a function is computed.
 
     - `scalars`: it takes constants as pyarrow.Scalar; otherwise all arguments come as arrays.
@@ -31,7 +31,7 @@ class Kernel:
     right_first: bool
 
 
-KERNELS: dict[str, Kernel] = {}
+KERNELS: dict[str, FunctionKernel] = {}
 
 
 def kernel(
@@ -48,7 +48,7 @@ def kernel(
 
     def add(compute: Compute) -> Compute:
         for name in names.split():
-            KERNELS[name] = Kernel(compute, scalars, is_total, is_strict, right_first)
+            KERNELS[name] = FunctionKernel(compute, scalars, is_total, is_strict, right_first)
         return compute
 
     return add

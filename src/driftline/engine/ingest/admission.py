@@ -156,7 +156,7 @@ class Admission(Stateful):
             self.clock = max(self.clock, clock)
             self.promise(_closed(self.clock, self.remember))
         details = self._details(code, detail)
-        self._let_go()
+        self._merge_ended()
         return Verdicts(code, details, latest_cti, closed)
 
     def promise(self, cti: int) -> None:
@@ -177,7 +177,7 @@ class Admission(Stateful):
         details[:, more] = self.promises[:3, place]
         return details
 
-    def _let_go(self) -> None:
+    def _merge_ended(self) -> None:
         """Joins the external ctis that are over, where they touch."""
         if not self.promises.shape[1]:
             return

@@ -22,7 +22,7 @@ from driftline.model.time import BEGINNING, INFINITY
 from driftline.time.estimate import summary
 
 
-class Times(Protocol):
+class EventTimes(Protocol):
     """The times of raw events in order of arrival."""
 
     @property
@@ -35,7 +35,7 @@ class Times(Protocol):
     def vn(self) -> Int64s: ...
 
 
-class Events(Times, Protocol):
+class _Events(EventTimes, Protocol):
     """Raw events in order of arrival, as `driftline.model.columns.StreamColumns` has them."""
 
     @property
@@ -62,7 +62,7 @@ class Moment(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class ArrivedEvents:
     """`kind`, `vs`, `ve`, `vn`: the times of all events; `payload`: the rows of those that are
     `own` (their places, in order; None: all are), but ctis after the last change need none;
     `sources`, `clock`: which source sent each event and when it arrived, where that is known;
@@ -80,21 +80,23 @@ class Arrivals:
 
     @staticmethod
     def of(
-        events: Events,
+        events: _Events,
         schema: pa.Schema,
         source: str | None = None,
         clock: Int64s | None = None,
-    ) -> Arrivals:
+    ) -> ArrivedEvents:
         """Events in order that are all own; `source`: the column that names the source of each."""
         payload = events.payload
         sources = None if source is None else payload.column(source)
         rows = _one_batch(payload, schema)
-        return Arrivals(events.kind, events.vs, events.ve, events.vn, rows, None, sources, clock)
+        return ArrivedEvents(
+            events.kind, events.vs, events.ve, events.vn, rows, None, sources, clock
+        )
 
     def __len__(self) -> int:
         return len(self.kind)
 
-    def at_one_moment(self) -> Arrivals:
+    def at_one_moment(self) -> ArrivedEvents:
         """The same plain records, if none of them came before another, and a cti after them."""
         ctis = self.kind == CTI
         if ctis.any():
@@ -114,18 +116,18 @@ class Arrivals:
         )
         return replace(self, sources=None, clock=None, moment=moment)
 
-    def mine(self) -> Arrivals:
+    def mine(self) -> ArrivedEvents:
         """The own events alone."""
         own = self.own
         if own is None:
             return self
-        return Arrivals(self.kind[own], self.vs[own], self.ve[own], self.vn[own], self.payload)
+        return ArrivedEvents(self.kind[own], self.vs[own], self.ve[own], self.vn[own], self.payload)
 
-    def take(self, indices: Int64s) -> Arrivals:
+    def take(self, indices: Int64s) -> ArrivedEvents:
         """Some of events that are all own."""
         if len(indices) == len(self.kind) and self.payload.num_columns:
             return self
-        return Arrivals(
+        return ArrivedEvents(
             self.kind[indices],
             self.vs[indices],
             self.ve[indices],
@@ -134,16 +136,16 @@ class Arrivals:
         )
 
 
-def nothing(schema: pa.Schema) -> Arrivals:
+def nothing(schema: pa.Schema) -> ArrivedEvents:
     """No event at all."""
     times, rows = np.empty(0, np.int64), pa.RecordBatch.from_pylist([], schema=schema)
-    return Arrivals(np.empty(0, np.int8), times, times, times, rows)
+    return ArrivedEvents(np.empty(0, np.int8), times, times, times, rows)
 
 
-def one_cti(schema: pa.Schema, cti: int) -> Arrivals:
+def one_cti(schema: pa.Schema, cti: int) -> ArrivedEvents:
     """A cti that comes alone."""
     times = np.full(1, cti, np.int64)
-    return Arrivals(np.full(1, CTI, np.int8), times, times, times, nothing(schema).payload)
+    return ArrivedEvents(np.full(1, CTI, np.int8), times, times, times, nothing(schema).payload)
 
 
 def _one_batch(payload: pa.Table | pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

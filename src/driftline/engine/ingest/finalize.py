@@ -33,7 +33,7 @@ import pyarrow as pa
 from driftline.engine.core.batch import Batch, from_changes
 from driftline.engine.core.operator import Component
 from driftline.engine.ingest.admission import Admission, Verdicts
-from driftline.engine.ingest.arrivals import Arrivals
+from driftline.engine.ingest.arrivals import ArrivedEvents
 from driftline.engine.ingest.chains import Chains
 from driftline.engine.ingest.dead_letters import FINE, NEVER_FOUND, REASONS, DeadLetters, no_letters
 from driftline.engine.state.fields import Fields
@@ -69,7 +69,7 @@ class Finalize(Component):
         self.dead = np.zeros(len(REASONS), np.int64)
 
     def receive_events(
-        self, events: Arrivals, promises: Promises | None = None
+        self, events: ArrivedEvents, promises: Promises | None = None
     ) -> tuple[Batch, DeadLetters]:
         """Take raw events in; return what the output changes by, and what is dead. Where only some
         of the events are its own, the output has their changes, and the cti and `high` of all."""
@@ -98,12 +98,12 @@ class Finalize(Component):
             cti = BEGINNING
         return self.counted(output.promising(cti, high), changes, ctis), dead
 
-    def _takes_all(self, events: Arrivals, verdicts: Verdicts) -> bool:
+    def _takes_all(self, events: ArrivedEvents, verdicts: Verdicts) -> bool:
         """Whether all events are inserts in time, and no retract waits for one."""
         any_other = np.count_nonzero(events.kind) or np.count_nonzero(verdicts.code)
         return not any_other and not self.chains.waiting
 
-    def _admitted(self, events: Arrivals, promises: Promises | None) -> Verdicts:
+    def _admitted(self, events: ArrivedEvents, promises: Promises | None) -> Verdicts:
         moment = events.moment
         verdicts = self.admission.take(
             events.kind,
@@ -120,7 +120,7 @@ class Finalize(Component):
         return verdicts
 
     @staticmethod
-    def _high(events: Arrivals, verdicts: Verdicts) -> int:
+    def _high(events: ArrivedEvents, verdicts: Verdicts) -> int:
         """The greatest vs of the inserts, also of such as a retract that came before takes back:
         only the shard that has the row knows of that, and all shards have one clock."""
         if events.moment is not None:
@@ -133,7 +133,7 @@ class Finalize(Component):
         return int(events.vs.max(initial=BEGINNING, where=fine))
 
     def _judged(
-        self, raw: Arrivals, verdicts: Verdicts, before: Int64s, numbers: Int64s, latest: int
+        self, raw: ArrivedEvents, verdicts: Verdicts, before: Int64s, numbers: Int64s, latest: int
     ) -> tuple[Batch, DeadLetters]:
         """What comes of events with their numbers, how far the past was closed before each, and the
         latest cti before all."""
@@ -147,14 +147,16 @@ class Finalize(Component):
         self.dead += np.bincount(dead.code, minlength=len(REASONS))
         return output, dead
 
-    def _inserted(self, inserts: Arrivals) -> Batch:
+    def _inserted(self, inserts: ArrivedEvents) -> Batch:
         """What comes of inserts for which no retract waits."""
         if not self.inserts_only and len(inserts):
             final = self.admission.latest_cti
             self.chains.inserted(inserts.vs, inserts.ve, inserts.payload, final)
         return Batch(inserts.vs, inserts.ve, np.ones(len(inserts), np.int64), inserts.payload)
 
-    def _repaired(self, changes: Arrivals, numbers: Int64s, before: Int64s, latest: int) -> Batch:
+    def _repaired(
+        self, changes: ArrivedEvents, numbers: Int64s, before: Int64s, latest: int
+    ) -> Batch:
         """What comes of these changes when each finds its place in its chain."""
         put_out, end = self.chains.repaired(
             changes.kind,
@@ -172,7 +174,7 @@ class Finalize(Component):
         ve = np.where(made.kind == INSERT, end, made.ve)
         return from_changes(made.kind, made.vs, ve, end, made.payload)
 
-    def _dead(self, raw: Arrivals, verdicts: Verdicts, numbers: Int64s) -> DeadLetters:
+    def _dead(self, raw: ArrivedEvents, verdicts: Verdicts, numbers: Int64s) -> DeadLetters:
         """What died with these events, in the order in which it did."""
         here = np.flatnonzero(verdicts.code)
         gone = raw.take(here)

@@ -22,7 +22,7 @@ from driftline.model.arrays import Int64s
 from driftline.model.time import INFINITY
 from driftline.plan.choices import Heartbeat
 from driftline.plan.depth import room
-from driftline.time.labels import Labels, Operator, memory_aware, operator_level, query_level
+from driftline.time.labels import Labels, TreeOperator, memory_aware, operator_level, query_level
 
 _OUTPUT = "output"
 _CALLS_A_STEP = 3
@@ -64,13 +64,13 @@ class Holding:
 
     def _labels_of_steps(self) -> Labels:
         readers: dict[str, set[str]] = {name: set() for name in self.graph.sources}
-        children: list[Operator] = []
+        children: list[TreeOperator] = []
         streams: set[str] = set()
         for step, _ in self.graph.sinks:
             found, read = self._below(step, readers)
             children += found
             streams |= read
-        root = Operator(_OUTPUT, tuple(children), frozenset(streams), 0.0, ordered=False)
+        root = TreeOperator(_OUTPUT, tuple(children), frozenset(streams), 0.0, ordered=False)
         if self.how == "query":
             return dict.fromkeys(readers, root.inputs)
         of = _LEVELS[self.how](root)
@@ -79,9 +79,11 @@ class Holding:
             for name, names in readers.items()
         }
 
-    def _below(self, step: Step, readers: dict[str, set[str]]) -> tuple[list[Operator], set[str]]:
+    def _below(
+        self, step: Step, readers: dict[str, set[str]]
+    ) -> tuple[list[TreeOperator], set[str]]:
         """The operators that want order, and the streams, next below a step's output."""
-        children: list[Operator] = []
+        children: list[TreeOperator] = []
         streams: set[str] = set()
         for each in self.feeding.get(id(step), ()):
             if isinstance(each, str):
@@ -96,7 +98,7 @@ class Holding:
             readers[name].add(step.name)
         given, taken = self._counted(step).tolist()
         selectivity = given / taken if taken else 1.0
-        return [Operator(step.name, tuple(children), frozenset(streams), selectivity)], set()
+        return [TreeOperator(step.name, tuple(children), frozenset(streams), selectivity)], set()
 
     def _counted(self, step: Step) -> Int64s:
         """How many changes an operator has given, and taken."""

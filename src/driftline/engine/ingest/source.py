@@ -3,7 +3,7 @@
     raw events → SourceTime → Finalize → Align → the query
 
 `SourceIngest` owns the three, and what follows from the options of the run: for how long the past
-can be corrected, and whether the time of the source is watched. It is fed with `Arrivals`; the
+can be corrected, and whether the time of the source is watched. It is fed with `ArrivedEvents`; the
 local runner reads them, a shard unpacks them. A step has two halves, because sources wait for each
 other: first each source receives what has come, then `emitted` brings all of them to one clock and
 emits what no source holds back any more.
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, joined
-from driftline.engine.ingest.arrivals import Arrivals, nothing
+from driftline.engine.ingest.arrivals import ArrivedEvents, nothing
 from driftline.engine.ingest.consistency import consistency
 from driftline.engine.ingest.dead_letters import DeadLetters
 from driftline.engine.ingest.finalize import Promises
@@ -47,13 +47,13 @@ class SourceIngest:
         self.time = SourceTime(timing) if has_time(timing, options, plain=plain) else None
         self.latest, self.ended = BEGINNING, BEGINNING
 
-    def receive(self, events: Arrivals) -> tuple[Batch, DeadLetters]:
+    def receive(self, events: ArrivedEvents) -> tuple[Batch, DeadLetters]:
         """Take events in; return what Finalize emits for them, and what is dead."""
         batch, dead = self.finalize.receive_events(events, self._promises(events))
         self.ended = max(self.ended, _latest_end(events, dead))
         return batch, dead
 
-    def _promises(self, events: Arrivals) -> Promises | None:
+    def _promises(self, events: ArrivedEvents) -> Promises | None:
         """What the arrival of events promises to Finalize; an estimate goes to Align instead, if
         that may speculate at all."""
         time = self.time
@@ -119,7 +119,7 @@ class SourceIngest:
             self.time.restore(state["time"])
 
 
-def _latest_end(events: Arrivals, dead: DeadLetters) -> int:
+def _latest_end(events: ArrivedEvents, dead: DeadLetters) -> int:
     """The greatest time of the retracts that are not dead, and of the ctis; ∞ is none."""
     if not np.count_nonzero(events.kind):  # all are inserts
         return BEGINNING

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine.ingest.arrivals import Times
+from driftline.engine.ingest.arrivals import EventTimes
 from driftline.engine.ingest.generators import Generator, generator
 from driftline.engine.state.fields import Fields, Stateful
 from driftline.engine.state.fingerprints import fingerprints
@@ -70,7 +70,7 @@ class SourceTime(Stateful):
         self.now = self.shown = NO_CLOCK
 
     def take(
-        self, events: Times, sources: pa.Array | None = None, clock: Int64s | None = None
+        self, events: EventTimes, sources: pa.Array | None = None, clock: Int64s | None = None
     ) -> Int64s:
         """Events in order of arrival, with their sources and the arrival clock if these have any.
         Returns the cti that was in force when each came.
@@ -105,7 +105,7 @@ class SourceTime(Stateful):
         self.now = max(self.now, int(clocks[-1]))
         return before
 
-    def _heard(self, events: Times) -> Int64s:
+    def _heard(self, events: EventTimes) -> Int64s:
         """The places of those that tell when something came: what is malformed tells nothing, and
         neither does the end of the input. Of what is guessed all are inserts."""
         kind, vs, ve, vn = events.kind, events.vs, events.ve, events.vn

@@ -28,7 +28,7 @@ import pyarrow as pa
 from driftline.engine.core.batch import Batch, added_up, empty, latest_start
 from driftline.engine.core.operator import Operator
 from driftline.engine.join import as_of_kernel as kernel
-from driftline.engine.join.as_of_sides import Side, SideByTime
+from driftline.engine.join.as_of_sides import AsOfSide, SideByTime
 from driftline.engine.state.fields import Fields
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.order_keys import valid
@@ -78,7 +78,7 @@ class AsOf(Operator):
         self.names = tuple(left.names), tuple(right.names)
         self.progress = Progress(ports=2)
         self.slots = Slots()
-        self.sides = Side(left), Side(right, by_start=self.forward)
+        self.sides = AsOfSide(left), AsOfSide(right, by_start=self.forward)
         self.sides_by_time = SideByTime(left, is_right=False), SideByTime(right, is_right=True)
 
     def build_only(self, names: frozenset[str]) -> None:
@@ -113,15 +113,15 @@ class AsOf(Operator):
         return cti
 
     @property
-    def _held(self) -> tuple[Side, Side] | tuple[SideByTime, SideByTime]:
+    def _held(self) -> tuple[AsOfSide, AsOfSide] | tuple[SideByTime, SideByTime]:
         return self.sides_by_time if self.by_time else self.sides
 
     @property
-    def left(self) -> Side | SideByTime:
+    def left(self) -> AsOfSide | SideByTime:
         return self._held[_LEFT]
 
     @property
-    def right(self) -> Side | SideByTime:
+    def right(self) -> AsOfSide | SideByTime:
         return self._held[_RIGHT]
 
     def _evict(self, slots: Int64s) -> None:

@@ -23,7 +23,7 @@ COLUMNS, ORDER = 3, 2
 NO_MATCH = -1
 
 
-class Members(NamedTuple):
+class AsOfMembers(NamedTuple):
     """By the number of a row: its lifetime, how many copies there are, and how many there were
     before the batch that is worked on."""
 
@@ -40,7 +40,7 @@ def affected(
     order: Int64s,
     entries: Int64Table,
     strict: bool,
-    rights: Members,
+    rights: AsOfMembers,
     right_runs: RunArrays,
     left_runs: RunArrays,
     seen: Mask,
@@ -135,7 +135,7 @@ def matches(
     present: Int64s,
     padded: bool,
     strict: bool,
-    rights: Members,
+    rights: AsOfMembers,
     runs: RunArrays,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """The matches of rows of the left, over time: the number of each, the row of the right
@@ -269,7 +269,7 @@ def rematched(
 
 
 @compiled
-def drop(slots: Int64s, cti: int, members: Members, runs: RunArrays) -> Int64s:
+def drop(slots: Int64s, cti: int, members: AsOfMembers, runs: RunArrays) -> Int64s:
     """Drop rows that are gone, or have ended. Returns the members."""
     gone, found = np.empty(16, np.int64), 0
     for number in range(len(slots)):
@@ -297,9 +297,9 @@ def settle_forward(
     slots: Int64s,
     cti: int,
     strict: bool,
-    lefts: Members,
+    lefts: AsOfMembers,
     left_runs: RunArrays,
-    rights: Members,
+    rights: AsOfMembers,
     right_runs: RunArrays,
 ) -> None:
     """Where the match is the next row, and rows start when they are: mark the rows of the right
@@ -320,7 +320,7 @@ def settle_forward(
 
 
 @compiled
-def due(slots: Int64s, members: Members, by_start: bool, runs: RunArrays) -> Int64s:
+def due(slots: Int64s, members: AsOfMembers, by_start: bool, runs: RunArrays) -> Int64s:
     """From which cti on something of each slot can be dropped: rows that have ended, or with
     `by_start` that have begun."""
     times = np.full(len(slots), INFINITY, np.int64)

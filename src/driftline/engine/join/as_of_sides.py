@@ -24,7 +24,7 @@ from driftline.model.arrays import Int64s, Int64Table
 _NONE = np.empty(0, np.int64)
 
 
-class Side(Bag):
+class AsOfSide(Bag):
     """The rows of one side. By key: `runs`, the rows in order of their time, and `due`, when
     something of it can be dropped: a row that has ended, or with `by_start` one that has begun.
     By row: `time`, and how many copies there were `before` the batch that is worked on."""
@@ -38,9 +38,9 @@ class Side(Bag):
         self.time, self.before = KeyColumn(np.int64, fill=None), KeyColumn(np.int64)
 
     @property
-    def members(self) -> kernel.Members:
+    def members(self) -> kernel.AsOfMembers:
         copies, before = self.copies.values, self.before.values
-        return kernel.Members(self.vs.times, self.ve.times, copies, before)
+        return kernel.AsOfMembers(self.vs.times, self.ve.times, copies, before)
 
     def take_in(
         self, slots: Int64s, times: Int64s, prints: Fingerprints, batch: Batch, keys: int
@@ -80,7 +80,7 @@ class Added(NamedTuple):
 
 class SideByTime(Stateful):
     """The rows of one side, if they are only added, never end, and start at their time: none has to
-    be found again by its values. `runs`, `due`: see `Side`; `places`: those of the rows, which
+    be found again by its values. `runs`, `due`: see `AsOfSide`; `places`: those of the rows, which
     entries of `runs` name; `rows`, `time`, `copies`: by place; `is_right`: it is the one that is
     matched."""
 

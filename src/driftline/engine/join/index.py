@@ -10,9 +10,9 @@ ends of its entries stands a tree of maxima, so stretches of entries that end to
 over: a search costs O(log n) for a run and for an entry found, however many entries its key has.
 
 `lasting`: how long after its vs an entry is of use at most; one that is of no use any more counts
-as ended when it comes to dropping. An entry is taken out by setting its end to BEGINNING. `worn`
-names the runs in which half of the entries have ended before a time; dropping these is up to the
-caller.
+as ended when it comes to dropping. An entry is taken out by setting its end to BEGINNING.
+`mostly_ended` names the runs in which half of the entries have ended before a time; dropping these
+is up to the caller.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _SHORT = 24
 """Up to so many entries are sorted by insertion, and looked at one by one."""
 _SAMPLES = 512
 """A run knows the ends of about so many of its entries in order."""
-_WORN = 1 / 2
+_MOSTLY = 1 / 2
 _HASH_BITS = 64
 
 
 @dataclass(slots=True)
-class Run:
+class _Run:
     """Entries in order of (low, vs).
 
     `reach`: their ends, followed by the maxima of each `_FANOUT` of them, the maxima of these, and
@@ -90,7 +90,7 @@ class Index:
         self.lasting = lasting
         self.pending: list[_Entries] = []
         self.soonest = INFINITY
-        self.runs: dict[int, Run] = {}
+        self.runs: dict[int, _Run] = {}
         self.run_of = np.zeros(0, np.int64)
         self.position = np.zeros(0, np.int64)
         self.made = 0
@@ -138,7 +138,7 @@ class Index:
         self.position[place] = np.arange(len(place))
         some = slice(None, None, max(1, len(ends) // _SAMPLES))
         sample = np.sort(at_most(vs[some], ends[some], self.lasting))
-        self.runs[self.made] = Run(
+        self.runs[self.made] = _Run(
             low[order], vs[order], place, _with_maxima(ends[order]), first, sample
         )
         self.made += 1
@@ -182,19 +182,19 @@ class Index:
             run, here = self.runs[number], run_of == number
             run.removed += _set_ends(position[here], ends[here], run.reach, len(run))
 
-    def worn(self, bound: int) -> list[int]:
+    def mostly_ended(self, bound: int) -> list[int]:
         """The runs in which about half of the entries end at or before a time, or more; these are
         there until something is added."""
-        if bound >= self.soonest or (self.pending and self._worn(bound)):
+        if bound >= self.soonest or (self.pending and self._mostly_ended(bound)):
             self._settle()
-        return self._worn(bound)
+        return self._mostly_ended(bound)
 
-    def _worn(self, bound: int) -> list[int]:
+    def _mostly_ended(self, bound: int) -> list[int]:
         return [
             number
             for number, run in self.runs.items()
             if (run.removed or bound >= run.sample[0])
-            and (run.reach[-1] <= bound or run.share_ended(bound) >= _WORN)
+            and (run.reach[-1] <= bound or run.share_ended(bound) >= _MOSTLY)
         ]
 
     def ended(self, numbers: list[int], bound: int) -> Int64s:
@@ -202,7 +202,7 @@ class Index:
         runs = [self.runs[number] for number in numbers]
         return _concatenated([run.place[self._over(run) <= bound] for run in runs])
 
-    def _over(self, run: Run) -> Int64s:
+    def _over(self, run: _Run) -> Int64s:
         """From when on the entries of a run are of no use."""
         return at_most(run.vs, run.ends, self.lasting)
 

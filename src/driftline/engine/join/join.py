@@ -49,7 +49,7 @@ from driftline.engine.core.operator import Arrays, Operator, Span, joined_span, 
 from driftline.engine.expressions import expansion
 from driftline.engine.join.coverage import Matches
 from driftline.engine.join.preserved import Preserved
-from driftline.engine.join.side import Keyed, Side
+from driftline.engine.join.side import KeyedLifetimes, Side
 from driftline.engine.limits import limits
 from driftline.engine.state.end_times import EndTimes
 from driftline.kernels import compiled
@@ -231,7 +231,7 @@ class Join(Operator):
             preserved.note(places, new, cut)
         return [part for part in parts if len(part.vs)]
 
-    def _share(self, other: Side, keyed: Keyed, partners: Int64s) -> None:
+    def _share(self, other: Side, keyed: KeyedLifetimes, partners: Int64s) -> None:
         """What takes part in the work on some lifetimes: of an inner join their partners, and rows
         that were taken back and would be; where a side is preserved, whatever has their keys."""
         if self.preserves:
@@ -245,7 +245,9 @@ class Join(Operator):
         if other.removed is not None:
             self.participants = greatest(self.participants, other.removed.of(keyed.low))
 
-    def _hold(self, port: int, batch: Batch, rows: Int64s, keyed: Keyed) -> tuple[Int64s, Int64s]:
+    def _hold(
+        self, port: int, batch: Batch, rows: Int64s, keyed: KeyedLifetimes
+    ) -> tuple[Int64s, Int64s]:
         """Add changes to the state, but for those that are not needed there. Returns which of the
         batch's lifetimes are new, and their places."""
         is_needed = self.sides[port].ends(keyed.vs, keyed.ve) > self._bound(port)
@@ -261,7 +263,7 @@ class Join(Operator):
     def _matches_within(self, port: int, places: Int64s, start: Int64s, end: Int64s) -> Matches:
         """What held lifetimes of one side match of the other."""
         side, other = self.sides[port], self.sides[1 - port]
-        keyed = Keyed(side.low[places], side.high[places], start, end)
+        keyed = KeyedLifetimes(side.low[places], side.high[places], start, end)
         with expansion.refused_at_once():
             pairs = self._pairs(port, keyed, lambda some: side.rows.take(places[some]))
         return Matches(
@@ -271,7 +273,7 @@ class Join(Operator):
             other.weight[pairs.place],
         )
 
-    def _pairs(self, port: int, keyed: Keyed, rows: Rows) -> _Pairs:
+    def _pairs(self, port: int, keyed: KeyedLifetimes, rows: Rows) -> _Pairs:
         """The matches of some lifetimes of one side in what is held of the other."""
         other = self.sides[1 - port]
         width = _PAIR_BYTES + _FIELD_BYTES * len(self.both)
@@ -296,12 +298,12 @@ class Join(Operator):
             return _Pairs(one, place, joined)
         return _Pairs(one[fulfilled], place[fulfilled], rows_at(joined, np.flatnonzero(fulfilled)))
 
-    def _pairs_in_parts(self, port: int, keyed: Keyed, rows: Rows) -> _Pairs:
+    def _pairs_in_parts(self, port: int, keyed: KeyedLifetimes, rows: Rows) -> _Pairs:
         """The matches of some lifetimes, half of them at a time: a condition may leave few."""
         half = len(keyed.vs) // 2
         parts, start = [], 0
         for some in (slice(None, half), slice(half, None)):
-            few = Keyed(keyed.low[some], keyed.high[some], keyed.vs[some], keyed.ve[some])
+            few = KeyedLifetimes(keyed.low[some], keyed.high[some], keyed.vs[some], keyed.ve[some])
             found = self._pairs(port, few, partial(_shifted, rows, start))
             parts.append(_Pairs(found.one + start, found.place, found.joined))
             start = half
@@ -319,7 +321,7 @@ class Join(Operator):
     def _evict(self, port: int) -> None:
         """Drop what is no longer needed of a side."""
         side, bound = self.sides[port], self._bound(port)
-        numbers, places = side.worn(bound)
+        numbers, places = side.evictable(bound)
         if not numbers:
             return
         other = self.preserved[1 - port]

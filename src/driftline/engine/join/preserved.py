@@ -32,7 +32,7 @@ MatchesWithin = Callable[[Int64s, Int64s, Int64s], Matches]
 
 
 @dataclass(slots=True)
-class Cut:
+class _Cut:
     """Changes of the side. `again`: the places of those that had been taken back and come again
     (NO_SLOT: none); what comes out of the n-th are the segments bounds[n] … bounds[n + 1] - 1."""
 
@@ -61,12 +61,12 @@ class Preserved:
         assert self.side.emitted is not None
         return self.side.emitted
 
-    def cut(self, batch: Batch, matches: Matches, final: int) -> Cut:
+    def cut(self, batch: Batch, matches: Matches, final: int) -> _Cut:
         """The changes of this side, cut to their runs."""
         parents, again = self._parents(batch, final)
         since = np.where(parents == NO_SLOT, batch.vs, np.maximum(batch.vs, final))
         found, bounds = runs(since, batch.ve, matches, self.wanted)
-        return Cut(again, *self.emitted.inherited(parents, found, bounds, final))
+        return _Cut(again, *self.emitted.inherited(parents, found, bounds, final))
 
     def _parents(self, batch: Batch, final: int) -> tuple[Int64s, Int64s]:
         """The places of the held lifetimes that changes are about: a change to what started before
@@ -91,7 +91,7 @@ class Preserved:
         parents[old] = np.where(places != NO_SLOT, places, place_of_chain[chains])
         return parents, again
 
-    def note(self, places: Int64s, rows: Int64s, cut: Cut) -> None:
+    def note(self, places: Int64s, rows: Int64s, cut: _Cut) -> None:
         """Remember what has come out of lifetimes that are new, or come again."""
         again = np.flatnonzero(cut.again != NO_SLOT)
         places, rows = np.append(places, cut.again[again]), np.append(rows, again)

@@ -8,8 +8,8 @@ up. Only when the first removal comes does the side learn to find a lifetime aga
 (`identities`); until then a lifetime that came twice is there twice, and a stream without removals
 pays nothing.
 
-The join says which lifetimes are no longer needed (`worn`, `drop`). A change to a lifetime that is
-gone is none of the side's business: the join does not pass it on.
+The join says which lifetimes are no longer needed (`evictable`, `drop`). A change to a lifetime
+that is gone is none of the side's business: the join does not pass it on.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SPARSE = 8
 
 
 @dataclass(slots=True)
-class Keyed:
+class KeyedLifetimes:
     """Lifetimes and the fingerprints of their keys."""
 
     low: UInt64s
@@ -48,9 +48,9 @@ class Keyed:
     vs: Int64s
     ve: Int64s
 
-    def take(self, rows: Int64s) -> Keyed:
+    def take(self, rows: Int64s) -> KeyedLifetimes:
         """Some of them."""
-        return Keyed(self.low[rows], self.high[rows], self.vs[rows], self.ve[rows])
+        return KeyedLifetimes(self.low[rows], self.high[rows], self.vs[rows], self.ve[rows])
 
 
 class Side:
@@ -90,26 +90,28 @@ class Side:
         self.place_at = np.zeros(0, np.int64)
         self.emitted = Emitted(_SMALLEST) if self.preserved else None
 
-    def keyed(self, batch: Batch) -> tuple[Int64s, Keyed]:
+    def keyed(self, batch: Batch) -> tuple[Int64s, KeyedLifetimes]:
         """The changes of a batch that can have a match, as none of their keys is null."""
         columns = [batch.payload.column(place) for place in self.keys]
         prints = fingerprints(columns, len(batch))
         if not any(column.null_count for column in columns):
-            return np.arange(len(batch)), Keyed(prints.low, prints.high, batch.vs, batch.ve)
+            return np.arange(len(batch)), KeyedLifetimes(
+                prints.low, prints.high, batch.vs, batch.ve
+            )
         valid = np.ones(len(batch), np.bool_)
         for column in columns:
             valid &= column.is_valid().to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(valid)
-        return rows, Keyed(prints.low, prints.high, batch.vs, batch.ve).take(rows)
+        return rows, KeyedLifetimes(prints.low, prints.high, batch.vs, batch.ve).take(rows)
 
     def ends(self, vs: Int64s, ve: Int64s) -> Int64s:
         """From when on lifetimes find no partners any more."""
         return at_most(vs, ve, self.span)
 
-    def held(self, places: Int64s) -> Keyed:
-        return Keyed(self.low[places], self.high[places], self.vs[places], self.ve[places])
+    def held(self, places: Int64s) -> KeyedLifetimes:
+        return KeyedLifetimes(self.low[places], self.high[places], self.vs[places], self.ve[places])
 
-    def overlapping(self, others: Keyed, most: int) -> tuple[Int64s, Int64s]:
+    def overlapping(self, others: KeyedLifetimes, most: int) -> tuple[Int64s, Int64s]:
         """Which of some lifetimes of the other side overlaps what is held at which place. Where
         there are more than `most`, not all are given, but more than `most`."""
         return self.index.overlapping(
@@ -117,7 +119,11 @@ class Side:
         )
 
     def add(
-        self, keyed: Keyed, weight: Int64s, rows: pa.RecordBatch, label: Vector | None = None
+        self,
+        keyed: KeyedLifetimes,
+        weight: Int64s,
+        rows: pa.RecordBatch,
+        label: Vector | None = None,
     ) -> tuple[Int64s, Int64s]:
         """Add changes up. Returns those that were not there yet, and the places they got. What is
         found together lies together: places are given out in the order of the index, unless it
@@ -189,14 +195,14 @@ class Side:
             return np.full(len(slots), NO_SLOT, np.int64)
         return np.where(slots == NO_SLOT, NO_SLOT, self.place_at[slots])
 
-    def worn(self, bound: int) -> tuple[list[int], Int64s]:
+    def evictable(self, bound: int) -> tuple[list[int], Int64s]:
         """The runs of the index that are worth dropping from, if all lifetimes that end at or
         before a time may go, and the places in these that would."""
-        numbers = self.index.worn(bound)
+        numbers = self.index.mostly_ended(bound)
         return numbers, self.index.ended(numbers, bound) if numbers else _NO_PLACES
 
     def drop(self, numbers: list[int], bound: int) -> None:
-        """Drop what `worn` names."""
+        """Drop what `evictable` names."""
         most = len(self.index)
         gone = self.index.ended(numbers, bound)
         self.index.drop(numbers, bound)
@@ -293,7 +299,7 @@ class Side:
     def restore(self, arrays: Arrays) -> None:
         self._clear()
         self.cti = int(arrays["cti"][0])
-        keyed = Keyed(
+        keyed = KeyedLifetimes(
             arrays["low"].astype(np.uint64),
             arrays["high"].astype(np.uint64),
             arrays["vs"].astype(np.int64),

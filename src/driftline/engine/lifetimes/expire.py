@@ -13,8 +13,8 @@ operator farther up has other ports to wait for, or another expire (`every`).
     time-message    `Expire`: the now-mark travels by itself
     piggyback       `Expire`: queues put now-marks together with what else they hold (see `queues`)
 
-`Ordered` does the same for an answer at the level `ordered`, if it is right as it comes but for the
-ends: there time also moves with the rows.
+`OrderedExpiry` does the same for an answer at the level `ordered`, if it is right as it comes but
+for the ends: there time also moves with the rows.
 
 State: the times at which something ends; with negative tuples, the lifetimes that have not ended.
 Time evicts what has ended, a cti of negative tuples as well: their ends are final.
@@ -113,7 +113,7 @@ class NegativeTuples(Operator):
         return Batch(vs, ve, weight, rows)
 
 
-class Ordered(NegativeTuples):
+class OrderedExpiry(NegativeTuples):
     """Time is the output watermark: every insert moves it to its start."""
 
     goes_by_ctis = True

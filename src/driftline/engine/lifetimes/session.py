@@ -213,7 +213,7 @@ class SessionColumns(Session):
     def _piece_bytes(self) -> int:
         return _PIECE_BYTES + _FIELD_BYTES * len(self.schema)
 
-    def _check(self, made: kernel.Pieces, what: str, advice: str) -> None:
+    def _check(self, made: kernel.SessionPieces, what: str, advice: str) -> None:
         """Refuse more pieces than a batch may become."""
         with expansion.refused_at_once():
             expansion.check(what, self._piece_bytes * float(len(made.member)), advice)

@@ -34,7 +34,7 @@ class Members(NamedTuple):
     ve: Int64s
 
 
-class Pieces(NamedTuple):
+class SessionPieces(NamedTuple):
     """Signed lifetimes of members, and the session that each is about."""
 
     member: Int64s
@@ -108,7 +108,7 @@ def _close(run: Int64Table, begin: int, stop: int, end: int) -> None:
 @compiled
 def lifetimes(
     slots: Int64s, begins: Int64s, stops: Int64s, cti: int, members: Members, runs: RunArrays
-) -> Pieces:
+) -> SessionPieces:
     """By what the rows change that live until their session ends. A piece that began before the cti
     is left as it is, and what comes after it is a piece of its own."""
     room = 0
@@ -143,7 +143,7 @@ def lifetimes(
                         made = _put(out, made, member, row[BEFORE], new, now)
                     row[LAST] = row[BEFORE]
     nothing = np.empty(0, np.int64)
-    return Pieces(
+    return SessionPieces(
         out[:made, 0].copy(), out[:made, 1].copy(), out[:made, 2].copy(), out[:made, 3].copy(),
         nothing, nothing,
     )  # fmt: skip
@@ -166,7 +166,7 @@ def columns(
     members: Members,
     runs: RunArrays,
     most: int,
-) -> Pieces:
+) -> SessionPieces:
     """The rows of changed sessions with these as columns: as they were emitted, taken back, and as
     they are now; without what ended before the first change. It stops when there are more than
     `most` pieces."""
@@ -217,7 +217,7 @@ def columns(
                         out[made, 5] = min(later(since, gap), later(starts[0], at_most))
                         made += 1
                 head = stop
-    return Pieces(
+    return SessionPieces(
         out[:made, 0].copy(), out[:made, 1].copy(), out[:made, 2].copy(), out[:made, 3].copy(),
         out[:made, 4].copy(), out[:made, 5].copy(),
     )  # fmt: skip

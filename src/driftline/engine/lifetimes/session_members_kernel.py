@@ -17,7 +17,7 @@ from driftline.engine.lifetimes.session_kernel import (
     START,
     UNKNOWN,
     Members,
-    Pieces,
+    SessionPieces,
     later,
 )
 from driftline.engine.state.runs import RunArrays
@@ -118,7 +118,7 @@ def changes(
     parts: Parts,
     runs: RunArrays,
     most: int,
-) -> Pieces:
+) -> SessionPieces:
     """By what the members of changed sessions change, which have no end (`UNKNOWN`), and what their
     sessions end at from each start to the next: a lifetime of the last member of each part. It
     stops when there are more than `most` pieces."""
@@ -161,7 +161,7 @@ def changes(
         if made > most:
             break
         made = _consolidated(out, before, now_from, made, parts)
-    return Pieces(
+    return SessionPieces(
         out[:made, 0].copy(), out[:made, 1].copy(), out[:made, 2].copy(), out[:made, 3].copy(),
         out[:made, 4].copy(), out[:made, 5].copy(),
     )  # fmt: skip

@@ -15,7 +15,7 @@ greater level of the two rows (as it has the later start); on the edge back a le
                  (best_derivations, best_kernel: its kernels; best_values: values as numbers)
     outgoing     what goes out of a loop: the rows of the last round
     restated     what leaves a loop in which rows go again, as lifetimes
-    operator     the loop: lets the levels work in order, lowest first
+    loop         the fixed point: lets the levels work in order, lowest first
     free         the loop that runs free: input comes while it still has work
     flying_fixed_point   how far its answer is final;  held: what operators by level hold back;
                          change_times: when changes begin to change anything

@@ -112,7 +112,7 @@ class Best(Levelled):
         slots = self._slots_of(keys, len(batch))
         nothing = np.zeros(len(batch), np.bool_)
         level, vs, ve, weight = map(_writable, (levels, batch.vs, batch.ve, batch.weight))
-        some = derivations.Derivations(
+        some = derivations.BestDerivations(
             nothing, nothing.astype(np.int64), level, vs, ve, weight, _NONE
         )
         touched, lowest = derivations.reaching(
@@ -137,7 +137,7 @@ class Best(Levelled):
                 self._merge(slots, left, some, number)
 
     def _merge(
-        self, slots: Int64s, left: Int64s, some: derivations.Derivations, number: int
+        self, slots: Int64s, left: Int64s, some: derivations.BestDerivations, number: int
     ) -> None:
         """Take in changes whose runs are long, or have to get longer."""
         touched, counts, order = by_slot_in(slots[left], self.number_of)

@@ -32,7 +32,7 @@ SHORT = 64
 """Up to so many derivations a run gets others one by one."""
 
 
-class Derivations(NamedTuple):
+class BestDerivations(NamedTuple):
     """Changes of derivations. `ranks`: the order of the keys, if it is not their own."""
 
     null: Mask
@@ -66,7 +66,7 @@ def _ordered(
 
 
 @compiled
-def _of_two(some: Derivations, one: int, other: int) -> int:
+def _of_two(some: BestDerivations, one: int, other: int) -> int:
     return _ordered(
         some.null[one], some.key[one], some.level[one], some.vs[one], some.ve[one],
         some.null[other], some.key[other], some.level[other], some.vs[other], some.ve[other],
@@ -75,7 +75,7 @@ def _of_two(some: Derivations, one: int, other: int) -> int:
 
 
 @compiled
-def _of_held(ints: Int64Table, place: int, some: Derivations, item: int) -> int:
+def _of_held(ints: Int64Table, place: int, some: BestDerivations, item: int) -> int:
     return _ordered(
         ints[place, NULL], ints[place, KEY], ints[place, LEVEL], ints[place, VS], ints[place, VE],
         some.null[item], some.key[item], some.level[item], some.vs[item], some.ve[item],
@@ -85,7 +85,7 @@ def _of_held(ints: Int64Table, place: int, some: Derivations, item: int) -> int:
 
 @compiled
 def merge(
-    runs: Int64s, bounds: Int64s, order: Int64s, some: Derivations, derived: RunArrays
+    runs: Int64s, bounds: Int64s, order: Int64s, some: BestDerivations, derived: RunArrays
 ) -> None:
     """Merge changes into runs, which have the room; those of the n-th run are bounds[n] …
     bounds[n + 1] - 1 of `order`."""
@@ -132,7 +132,7 @@ def merge(
 
 
 @compiled
-def _sort(some: Derivations, order: Int64s) -> None:
+def _sort(some: BestDerivations, order: Int64s) -> None:
     """Sort the changes of one run."""
     if len(order) > _FEW:
         for column in (some.ve, some.vs, some.level):
@@ -154,8 +154,8 @@ def _sort(some: Derivations, order: Int64s) -> None:
 
 @compiled
 def reaching(
-    slots: Int64s, some: Derivations, starts: Int64s, lasts: Int64s, ends: Int64s, blocks: Int64s,
-    number_of: Int64s,
+    slots: Int64s, some: BestDerivations, starts: Int64s, lasts: Int64s, ends: Int64s,
+    blocks: Int64s, number_of: Int64s,
 ) -> tuple[Int64s, Int64s]:  # fmt: skip
     """Note how far derivations reach: of each slot the least vs and the greatest ve (`starts`,
     `lasts`), and the least ve (`ends`, `blocks`: see `state.due_times`). Returns the distinct
@@ -181,7 +181,7 @@ def reaching(
 
 @compiled
 def insert(
-    slots: Int64s, some: Derivations, lists: int, number: int, derived: RunArrays, best: Int64s
+    slots: Int64s, some: BestDerivations, lists: int, number: int, derived: RunArrays, best: Int64s
 ) -> Int64s:  # fmt: skip
     """Add changes up, in the lists of this number, where the runs are short and have the room; the
     others are returned. `best`: by run, the best key among changes; null is worse than all

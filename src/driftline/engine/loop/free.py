@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, empty
 from driftline.engine.core.graph import Graph, Step
-from driftline.engine.core.marks import Kind, Mark, Speculation
+from driftline.engine.core.marks import Mark, MarkKind, Speculation
 from driftline.engine.core.operator import Arrays, Counters, Operator
 from driftline.engine.core.queues import Item
 from driftline.engine.join.join import Join
@@ -39,7 +39,7 @@ from driftline.engine.loop.change_times import change_times
 from driftline.engine.loop.flying_fixed_point import FlyingFixedPoint
 from driftline.engine.loop.held import Held
 from driftline.engine.loop.levelled import NEVER
-from driftline.engine.loop.operator import Head, Loop
+from driftline.engine.loop.loop import Loop, RuleHead
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.choices import Loops
 
@@ -74,7 +74,7 @@ class FreeLoop(Loop):
         schema: pa.Schema,
         ports: int,
         graph: Graph,
-        heads: Sequence[Head],
+        heads: Sequence[RuleHead],
         limit: int,
         restated: Operator | None,
         method: Loops,
@@ -177,7 +177,7 @@ class FreeLoop(Loop):
         if time is None:
             return
         self.progress.leaves(time)
-        mark = Mark(Kind.SPECULATIVE, time)
+        mark = Mark(MarkKind.SPECULATIVE, time)
         for head in self.heads:
             for name, _ in head.uses:
                 self.graph.admit(name, mark)
@@ -221,7 +221,7 @@ class FreeLoop(Loop):
         self._release(step)
 
     def _marked(self, step: Step, port: int, mark: Mark) -> None:
-        if mark.kind is Kind.EXTERNAL:
+        if mark.kind is MarkKind.EXTERNAL:
             self._external_progress(step, port, mark.number)
         else:
             self.merges[step.name].speculate(port, mark.number)
@@ -232,7 +232,7 @@ class FreeLoop(Loop):
         known = self.merges[step.name].progress(port, time)
         if known is None or self.progress.method != "hybrid":
             return
-        self.graph.hand_on(step, Mark(Kind.EXTERNAL, known))
+        self.graph.hand_on(step, Mark(MarkKind.EXTERNAL, known))
         if step.name in self.head_of:
             self.progress.progress(self.head_of[step.name], known)
 
@@ -244,7 +244,7 @@ class FreeLoop(Loop):
         time = self.merges[step.name].released(earliest, lodges=self.progress.lodges)
         if time is None:
             return
-        self.graph.hand_on(step, Mark(Kind.SPECULATIVE, time))
+        self.graph.hand_on(step, Mark(MarkKind.SPECULATIVE, time))
         number = self.head_of.get(step.name)
         if number is not None:
             definite = self.progress.returns(number, time)
@@ -286,7 +286,7 @@ class FreeLoop(Loop):
         )
 
 
-def _merges(graph: Graph, heads: Sequence[Head]) -> dict[str, Speculation]:
+def _merges(graph: Graph, heads: Sequence[RuleHead]) -> dict[str, Speculation]:
     """By the name of a step, how marks are merged there, of all that an edge back leads to, and of
     heads: one that none leads to has a port more, for the loop itself. External progress is known
     from the beginning where no input of the loop can hold it back."""

@@ -34,7 +34,7 @@ from driftline.engine.loop.least_level_state import (
     VS,
     WAITS,
     WEIGHT,
-    Held,
+    LevelRecords,
     allot,
     give_back,
     larger,
@@ -73,7 +73,7 @@ class TakenIn(NamedTuple):
     left: Int64s
 
 
-class Turn(NamedTuple):
+class _Turn(NamedTuple):
     """The pool; the changes of what is emitted, as those of a trace whose value is the level; the
     slots that wait for a later turn, with its level; those whose segments have changed; those that
     have no derivation left."""
@@ -88,7 +88,7 @@ class Turn(NamedTuple):
 
 @compiled
 def take_in(
-    given: Derived, cti: int, held: Held, ends: Int64s, blocks: Int64s, block: int
+    given: Derived, cti: int, held: LevelRecords, ends: Int64s, blocks: Int64s, block: int
 ) -> TakenIn:
     """Add derivations up. `ends`, `blocks`: see `state.due_times`."""
     records, pool, free, totals = held
@@ -169,7 +169,7 @@ def take_in(
 
 
 @compiled
-def merge(order: Int64s, given: Derived, held: Held) -> Int64Table:
+def merge(order: Int64s, given: Derived, held: LevelRecords) -> Int64Table:
     """Add derivations of long rows up; `order`: by slot, level, vs and ve. Returns the pool."""
     records, pool, free, totals = held
     slots, levels, vs, ve, weight = given
@@ -226,7 +226,7 @@ def merge(order: Int64s, given: Derived, held: Held) -> Int64Table:
 
 
 @compiled
-def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
+def turn(slots: Int64s, level: int, cti: int, held: LevelRecords) -> _Turn:
     """Compare, from the cti on, the least level of each row over time with what was emitted, and
     bring it into line where either of the two is not above the level of this turn."""
     records, pool, free, totals = held
@@ -318,7 +318,7 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
         if made > before:
             changed[others] = slot
             others += 1
-    return Turn(
+    return _Turn(
         pool, changes[:, :made], waiting[:waits], wait_for[:waits], changed[:others],
         emptied[:empties],
     )  # fmt: skip
@@ -335,7 +335,12 @@ def _put(
 
 @in_place
 def stretches(
-    slots: Int64s, cti: int, held: Held, segments: Int64Table, pieces: Int64Table, bounds: Int64s
+    slots: Int64s,
+    cti: int,
+    held: LevelRecords,
+    segments: Int64Table,
+    pieces: Int64Table,
+    bounds: Int64s,
 ) -> None:
     """When each row is there, from the cti on, at whichever level: the pieces of the n-th slot are
     bounds[n] … bounds[n + 1] - 1. `segments` has room for those of one slot, `pieces` for all."""
@@ -355,7 +360,7 @@ def stretches(
 
 
 @compiled
-def evict(slots: Int64s, cti: int, held: Held) -> tuple[Int64Table, Int64s]:
+def evict(slots: Int64s, cti: int, held: LevelRecords) -> tuple[Int64Table, Int64s]:
     """Drop what ends at or before the cti. Returns the pool, and the least end that is left of each
     slot."""
     records, pool, free, totals = held

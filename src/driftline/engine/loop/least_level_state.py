@@ -40,7 +40,7 @@ _SMALLEST = 1024
 _ROOMS = 48
 
 
-class Held(NamedTuple):
+class LevelRecords(NamedTuple):
     """`records`: by slot. `free`: by the logarithm of a room, the first place given back with it
     (-1: none), which has the next one in its first column."""
 
@@ -50,8 +50,8 @@ class Held(NamedTuple):
     totals: Int64s
 
 
-def nothing() -> Held:
-    return Held(
+def nothing() -> LevelRecords:
+    return LevelRecords(
         np.zeros((0, RECORD), np.int64),
         np.empty((_SMALLEST, ENTRY), np.int64),
         np.full(_ROOMS, -1, np.int64),
@@ -59,16 +59,16 @@ def nothing() -> Held:
     )
 
 
-def with_slots(held: Held, count: int) -> Held:
+def with_slots(held: LevelRecords, count: int) -> LevelRecords:
     """The state with room for so many slots."""
     return held._replace(records=grown(held.records, count))
 
 
-def nbytes(held: Held) -> int:
+def nbytes(held: LevelRecords) -> int:
     return held.records.nbytes + held.pool.nbytes
 
 
-def snapshot(held: Held, slots: Int64s) -> dict[str, NDArray[np.generic]]:
+def snapshot(held: LevelRecords, slots: Int64s) -> dict[str, NDArray[np.generic]]:
     emitted, counts = _segments(slots, held.records, held.pool)
     return {
         "derived.size": held.records[slots, SIZE],
@@ -78,7 +78,7 @@ def snapshot(held: Held, slots: Int64s) -> dict[str, NDArray[np.generic]]:
     }
 
 
-def restored(slots: Int64s, arrays: dict[str, NDArray[np.generic]]) -> Held:
+def restored(slots: Int64s, arrays: dict[str, NDArray[np.generic]]) -> LevelRecords:
     """What a snapshot was taken of, in the same slots."""
     held = with_slots(nothing(), int(slots.max()) + 1 if len(slots) else 0)
     pool = _restore(
@@ -179,7 +179,7 @@ def write_segments(
 
 
 @compiled
-def clear(slots: Int64s, held: Held) -> None:
+def clear(slots: Int64s, held: LevelRecords) -> None:
     """Forget all of some slots."""
     records, pool, free, totals = held.records, held.pool, held.free, held.totals
     for slot in slots:
@@ -196,7 +196,7 @@ def clear(slots: Int64s, held: Held) -> None:
 
 
 @compiled
-def _derivations(slots: Int64s, held: Held) -> Int64Table:
+def _derivations(slots: Int64s, held: LevelRecords) -> Int64Table:
     records, total = held.records, 0
     for slot in slots:
         total += records[slot, SIZE]
@@ -230,7 +230,7 @@ def _restore(
     derived: Int64Table,
     counts: Int64s,
     emitted: Int64Table,
-    held: Held,
+    held: LevelRecords,
 ) -> Int64Table:
     records, pool, free, totals = held
     derivation, segment = 0, 0

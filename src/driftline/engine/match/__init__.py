@@ -1,6 +1,6 @@
 """MATCH_RECOGNIZE: the matches of a row pattern in every snapshot.
 
-    operator          `Match`: the rows of each partition, its matches, what a cti evicts
+    match             `Match`: the rows of each partition, its matches, what a cti evicts
     program           a pattern as instructions in order of preference
     rules             what follows from the clauses for the kernels
     conditions        DEFINE as columns and as code for the kernel;  lowering: expressions as code
@@ -17,6 +17,6 @@
     eviction          what a cti evicts of rows
     measures          what is put out of the matches, column by column
 
-A late row enters the members of its partition (`by_rows.operator`); the attempts that have looked
-at its place are made again, up to where they meet those that were made before.
+A late row enters the members of its partition (`by_rows.rows_operator`); the attempts that have
+looked at its place are made again, up to where they meet those that were made before.
 """

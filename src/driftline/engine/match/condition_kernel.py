@@ -40,7 +40,7 @@ PARTIALS = 64
 """Sums of floats that do not overlap are never more than about forty."""
 
 
-class Conditions(NamedTuple):
+class RowConditions(NamedTuple):
     """The conditions of all variables over the rows of a call.
 
     `kind`: of each variable: always true, a mask, or code; `base`: its first mask, or its first
@@ -86,7 +86,7 @@ class Lookups(NamedTuple):
     widths: Int64s
 
 
-class Machine(NamedTuple):
+class ConditionMachine(NamedTuple):
     """Room to compute in: the stack, as words and as floats; `error`: the last error."""
 
     words: Int64s
@@ -98,7 +98,7 @@ class Machine(NamedTuple):
 
 @inlined
 def _found(
-    conditions: Conditions, place: int, size: int, start: int, at: int, labels: Int64s
+    conditions: RowConditions, place: int, size: int, start: int, at: int, labels: Int64s
 ) -> int:
     """The position of a row that is looked at; -1: there is none."""
     places, of = conditions.places, conditions.of
@@ -155,13 +155,13 @@ def _overflows(one: int, other: int, product: int) -> bool:
 
 @in_place
 def _aggregated(
-    conditions: Conditions,
+    conditions: RowConditions,
     number: int,
     alive: Int64s,
     start: int,
     at: int,
     labels: Int64s,
-    machine: Machine,
+    machine: ConditionMachine,
     top: int,
 ) -> None:
     """Put an aggregate over the rows from the start to the current one on the stack."""
@@ -251,7 +251,7 @@ def _aggregated(
 
 
 @inlined
-def _looked_up(lookups: Lookups, machine: Machine, operation: int, top: int) -> int:
+def _looked_up(lookups: Lookups, machine: ConditionMachine, operation: int, top: int) -> int:
     """The place of an answer in the table; -1: it is not there, and is asked for now."""
     width = lookups.widths[operation]
     code = np.uint64(operation + 1)
@@ -281,9 +281,9 @@ def _looked_up(lookups: Lookups, machine: Machine, operation: int, top: int) -> 
 
 @in_place
 def is_true(
-    conditions: Conditions,
+    conditions: RowConditions,
     lookups: Lookups,
-    machine: Machine,
+    machine: ConditionMachine,
     variable: int,
     alive: Int64s,
     size: int,

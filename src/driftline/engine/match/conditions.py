@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from driftline.engine.expressions import EvaluationError, evaluate
 from driftline.engine.expressions.arrays import to_mask
 from driftline.engine.match import condition_kernel as kernel
-from driftline.engine.match.condition_kernel import Conditions, Lookups, Machine
+from driftline.engine.match.condition_kernel import ConditionMachine, Lookups, RowConditions
 from driftline.engine.match.lowering import Apart, Cell, Code, taken_apart
 from driftline.engine.state.fingerprints import words
 from driftline.engine.state.order_keys import order_keys, valid
@@ -70,7 +70,9 @@ class Defines:
         self.is_local = all(map(is_local, conditions.values()))
         self.uses_number = any(map(uses_number, conditions.values()))
 
-    def over(self, rows: pa.RecordBatch, bounds: Int64s, by_order: pa.Array | None) -> Conditions:
+    def over(
+        self, rows: pa.RecordBatch, bounds: Int64s, by_order: pa.Array | None
+    ) -> RowConditions:
         """The conditions over rows, those of each slot between two bounds. `by_order`: the first
         column of the order, if `within` goes by it."""
         size = len(rows)
@@ -91,7 +93,7 @@ class Defines:
             for number, (function, cell, _) in enumerate(aggregates)
         ]
         place_lines = [[p.last, p.offset, p.physical, p.is_current] for p in places]
-        return Conditions(
+        return RowConditions(
             self.kind,
             self.base,
             self.stop,
@@ -162,7 +164,7 @@ class Defines:
         return np.array([len(each.operands) for each in self.code.questions], np.int64)
 
 
-class Memory:
+class ConditionMemory:
     """What the kernel knows from questions that were answered: see `Lookups`."""
 
     def __init__(self, operands: Int64s) -> None:
@@ -203,10 +205,10 @@ class Memory:
         return True
 
 
-def machine() -> Machine:
+def machine() -> ConditionMachine:
     """Room for the kernel to compute in."""
     stack = np.zeros(kernel.DEEPEST_STACK, np.int64)
-    return Machine(
+    return ConditionMachine(
         stack,
         stack.view(np.float64),
         np.zeros(kernel.DEEPEST_STACK, np.bool_),
@@ -215,7 +217,7 @@ def machine() -> Machine:
     )
 
 
-def check(machine: Machine) -> None:
+def check(machine: ConditionMachine) -> None:
     """Raise what went wrong in a condition."""
     if machine.error[0] == kernel.OVERFLOW:
         raise EvaluationError(

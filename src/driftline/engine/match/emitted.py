@@ -14,16 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.by_rows.operator import Answers
+from driftline.engine.by_rows.rows_operator import Answers
 from driftline.engine.state.emitted_rows import (
     END,
     MORE,
     START,
-    Changes,
+    AnswerChanges,
     EmittedRows,
     give_places,
     room,
-    tell_copies_apart,
+    separate_copies,
 )
 from driftline.engine.state.row_runs import PLACE
 from driftline.engine.state.runs import RunArrays
@@ -50,10 +50,12 @@ class EmittedMatches(EmittedRows):
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema, more=1)
 
-    def correct_in_order(self, keys: Int64s, since: Int64s, answers: AnswersInOrder) -> Changes:
+    def correct_in_order(
+        self, keys: Int64s, since: Int64s, answers: AnswersInOrder
+    ) -> AnswerChanges:
         """Let answers be those from some times on, as far as they may be other ones than before."""
         bounds, pieces = answers.bounds, answers.pieces
-        tell_copies_apart(bounds, pieces)
+        separate_copies(bounds, pieces)
         places = self.offered(keys, bounds)
         changes = _correct(
             keys, since, bounds, pieces, answers.same_from, answers.keeps, self.arrays, places

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.engine.match.condition_kernel import MASKED, Conditions
+from driftline.engine.match.condition_kernel import MASKED, RowConditions
 from driftline.engine.match.program import FRESH, JUMP, MATCH, MOVED, SPLIT, TAKE, Program
-from driftline.engine.match.thread_kernel import NOWHERE, Threads
+from driftline.engine.match.thread_kernel import NOWHERE, MatchThreads
 from driftline.engine.match.version_kernel import (
     CARRIED_ROW,
     FIRST,
@@ -28,7 +28,7 @@ from driftline.engine.match.version_kernel import (
     MATCHED,
     NO_ROW,
     POOLED,
-    Written,
+    WrittenVersions,
     put_version,
 )
 from driftline.engine.match.version_kernel import SIZE as SIZE_COLUMN
@@ -83,7 +83,7 @@ def growth_of(program: Program, threads: int, entries: int, paths: RunArrays) ->
 
 @in_place
 def _follow(
-    program: Program, threads: Threads, growth: Growth, step: int, moved: int, parent: int,
+    program: Program, threads: MatchThreads, growth: Growth, step: int, moved: int, parent: int,
     position: int, made: int, trail: int,
 ) -> tuple[int, int, bool]:  # fmt: skip
     """Add the threads that are reached from an instruction on without taking a row, in order of
@@ -147,7 +147,7 @@ def _take(growth: Growth, made: int) -> None:
 
 @in_place
 def _advance(
-    program: Program, conditions: Conditions, threads: Threads, growth: Growth, entry: int,
+    program: Program, conditions: RowConditions, threads: MatchThreads, growth: Growth, entry: int,
     position: int,
 ) -> int:  # fmt: skip
     """Take the threads on with the row of an entry; the thread that comes to a match with it, or
@@ -210,7 +210,7 @@ def _note_match(growth: Growth, trail: int, winner: int) -> None:
 
 @in_place
 def begin_growth(
-    program: Program, conditions: Conditions, threads: Threads, growth: Growth, first: int,
+    program: Program, conditions: RowConditions, threads: MatchThreads, growth: Growth, first: int,
     start: int, size: int, end: int, labels: Int64s,
 ) -> bool:  # fmt: skip
     """Simulate the attempt that begins at a position, whose match ends at another; whether it can
@@ -231,7 +231,7 @@ def begin_growth(
 
 @in_place
 def grow(
-    program: Program, conditions: Conditions, threads: Threads, growth: Growth, first: int,
+    program: Program, conditions: RowConditions, threads: MatchThreads, growth: Growth, first: int,
     position: int,
 ) -> tuple[bool, bool]:  # fmt: skip
     """Take the attempt on with the row at a position: whether its match has grown, and whether it
@@ -271,7 +271,7 @@ def resume_growth(
 
 @in_place
 def save_growth(
-    growth: Growth, threads: Threads, cursor: Int64s, first: int, size: int, time: int
+    growth: Growth, threads: MatchThreads, cursor: Int64s, first: int, size: int, time: int
 ) -> None:
     """Write where to go on."""
     at, most = growth.at, len(growth.order)
@@ -286,7 +286,7 @@ def save_growth(
 
 
 @in_place
-def resume_threads(cursor: Int64s, threads: Threads, size: int) -> None:
+def resume_threads(cursor: Int64s, threads: MatchThreads, size: int) -> None:
     """Set the threads of the attempts behind the match to where they were."""
     most = len(threads.start)
     for thread in range(most):
@@ -296,8 +296,8 @@ def resume_threads(cursor: Int64s, threads: Threads, size: int) -> None:
 
 @in_place
 def put_grown(
-    output: Written, version: int, slot: int, since: int, until: int, number: int, growth: Growth,
-    first: int,
+    output: WrittenVersions, version: int, slot: int, since: int, until: int, number: int,
+    growth: Growth, first: int,
 ) -> int:  # fmt: skip
     """Write the match as it is now, in the place of a version (-1: of none); returns its version,
     or -1 where there is no room."""

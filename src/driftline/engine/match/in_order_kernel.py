@@ -33,22 +33,22 @@ from driftline.engine.match.sweep_state import (
     OPEN,
     THREAD,
     THREADED,
-    Learned,
-    Room,
     Rules,
     Search,
     Sequence,
+    SweepOutcome,
+    SweepRoom,
     first_from,
     set_time,
 )
 from driftline.engine.match.thread_kernel import (
     NOWHERE,
-    Threads,
+    MatchThreads,
     advance,
     begin_threads,
     first_start,
 )
-from driftline.engine.match.version_kernel import SETTLED, UNTIL, Written
+from driftline.engine.match.version_kernel import SETTLED, UNTIL, WrittenVersions
 from driftline.kernels import in_place
 from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import BEGINNING, INFINITY
@@ -58,7 +58,9 @@ LONG_OPEN = 64
 
 
 @in_place
-def _set_times(first: int, stop: int, column: int, time: int, room: Room, output: Written) -> None:
+def _set_times(
+    first: int, stop: int, column: int, time: int, room: SweepRoom, output: WrittenVersions
+) -> None:
     """Set a time of what some attempts have found: of a match, or of a row that is in none; if it
     is SETTLED, to when each is."""
     for each in range(first, stop):
@@ -68,7 +70,9 @@ def _set_times(first: int, stop: int, column: int, time: int, room: Room, output
 
 
 @in_place
-def _simulated(since: int, size: int, count: int, opened: int, search: Search, room: Room) -> bool:
+def _simulated(
+    since: int, size: int, count: int, opened: int, search: Search, room: SweepRoom
+) -> bool:
     """Whether open attempts can be simulated from here on, as none has a match; then they are, from
     where the first begins."""
     for each in range(opened, count):
@@ -82,7 +86,7 @@ def _simulated(since: int, size: int, count: int, opened: int, search: Search, r
 
 @in_place
 def _begins_to_grow(
-    first: int, size: int, count: int, opened: int, rules: Rules, search: Search, room: Room,
+    first: int, size: int, count: int, opened: int, rules: Rules, search: Search, room: SweepRoom,
 ) -> bool:  # fmt: skip
     """Whether of the open attempts only the first has a match, and this can grow: then that attempt
     is simulated from here on, and those behind its match together."""
@@ -107,7 +111,9 @@ def _begins_to_grow(
 
 
 @in_place
-def _grows(first: int, appended: int, size: int, search: Search, room: Room) -> tuple[bool, bool]:
+def _grows(
+    first: int, appended: int, size: int, search: Search, room: SweepRoom
+) -> tuple[bool, bool]:
     """Take the match that grows on with some rows: whether it has grown, and whether nothing else
     has happened."""
     grown, alone = False, True
@@ -129,7 +135,7 @@ def _grows(first: int, appended: int, size: int, search: Search, room: Room) -> 
 
 
 @in_place
-def _resume(number: int, sequence: Sequence, size: int, threads: Threads) -> bool:
+def _resume(number: int, sequence: Sequence, size: int, threads: MatchThreads) -> bool:
     """Set the threads to where they were, if that is known; whether it is."""
     if sequence.threads.shape[1] == 0 or sequence.threads[number, 0] == 0:
         return False
@@ -142,7 +148,7 @@ def _resume(number: int, sequence: Sequence, size: int, threads: Threads) -> boo
 @in_place
 def _note(
     known: Int64Table, entry: int, size: int, since: int, matches: int, covered: int, quiet: bool,
-    threads: Threads,
+    threads: MatchThreads,
 ) -> None:  # fmt: skip
     """Write what is known of an entry."""
     known[entry, OPEN], known[entry, NUMBERED], known[entry, COVERED] = (
@@ -167,7 +173,7 @@ def _is_as_before(known: Int64Table, before: Int64Table, entry: int) -> bool:
 @in_place
 def sweep_in_order(
     number: int, sequence: Sequence, earliest: int, open_end: int, rules: Rules, search: Search,
-    stack: Int64s, room: Room, output: Written, learned: Learned,
+    stack: Int64s, room: SweepRoom, output: WrittenVersions, learned: SweepOutcome,
 ) -> int:  # fmt: skip
     """Go through one slot whose rows are only added, from time to time; which problem there is."""
     begin, alive, now = sequence.begin, room.alive, room.now

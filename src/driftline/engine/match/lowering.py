@@ -44,7 +44,7 @@ _CALLS_A_LEVEL = 8
 """Python's calls, at most, for each level of operands."""
 
 
-class Place(NamedTuple):
+class _Place(NamedTuple):
     """Which row a navigation finds."""
 
     variables: frozenset[str] | None
@@ -57,7 +57,7 @@ class Place(NamedTuple):
         return (self.variables, self.last, self.offset) == (None, True, 0)
 
 
-CURRENT = Place(None, True, 0, 0)
+CURRENT = _Place(None, True, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Code:
     """The code of some conditions, and what it goes by."""
 
     lines: list[list[int]] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    places: list[_Place] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
     constants: list[tuple[int, bool]] = field(default_factory=list)
     aggregates: list[tuple[int, int, frozenset[str] | None]] = field(default_factory=list)
@@ -131,7 +131,7 @@ class Code:
             del self.lines[before:]
             self._question(value)
 
-    def _cell(self, value: Expression, operation: int, place: Place) -> int:
+    def _cell(self, value: Expression, operation: int, place: _Place) -> int:
         """Load a cell, or (LOAD_ROW) the row of one."""
         by_label = any(isinstance(part, Classifier) for part in value.walk())
         cell = _number(self.cells, Cell(taken_apart(value), by_label))
@@ -314,8 +314,8 @@ def replaced(value: Expression, leaf: Callable[[Expression], Expression]) -> Exp
         return changed(value)
 
 
-def place_of(value: Navigation) -> Place:
-    return Place(value.variables, value.last, value.offset, value.physical)
+def place_of(value: Navigation) -> _Place:
+    return _Place(value.variables, value.last, value.offset, value.physical)
 
 
 def without_numbers(value: Expression) -> Expression:
@@ -342,9 +342,9 @@ def _has_number(value: Expression) -> bool:
     return any(isinstance(part, MatchNumber) for part in value.walk())
 
 
-def _places(value: Expression) -> set[Place] | None:
+def _places(value: Expression) -> set[_Place] | None:
     """The rows that an expression goes by; None if it goes by more than rows."""
-    found: set[Place] = set()
+    found: set[_Place] = set()
     waiting = [value]
     while waiting:
         part = waiting.pop()

@@ -17,15 +17,15 @@ from driftline.engine.match.sweep_state import (
     SKIPS_BACK,
     SKIPS_NOWHERE,
     STEPS,
-    Room,
     Rules,
     Search,
+    SweepRoom,
     copy_attempt,
     set_time,
 )
 from driftline.engine.match.version_kernel import (
     UNTIL,
-    Written,
+    WrittenVersions,
     last_entry,
     put_match,
     put_unmatched,
@@ -39,7 +39,7 @@ from driftline.model.time import BEGINNING, INFINITY
 def redo(
     slot: int, time: int, until: int, redone: int, count: int, at: int, low: int, high: int,
     size: int, matches: int, covered: int, begin: Int64s, rules: Rules, search: Search,
-    stack: Int64s, room: Room, output: Written,
+    stack: Int64s, room: SweepRoom, output: WrittenVersions,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Make the attempts from one (`redone`) on again, which begins at a position; `low`, `high`:
     the entries that changed. Returns which problem there is, how many attempts there are then, and
@@ -123,7 +123,7 @@ def redo(
 @in_place
 def show_unmatched(
     slot: int, time: int, until: int, redone: int, count: int, begun_at: int, covered: int,
-    size: int, room: Room, output: Written,
+    size: int, room: SweepRoom, output: WrittenVersions,
 ) -> int:  # fmt: skip
     """Write the rows from a position on that are in no match, and end those that now are."""
     each = redone

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from driftline.engine.match.condition_kernel import (
     ALWAYS,
     MASKED,
-    Conditions,
+    ConditionMachine,
     Lookups,
-    Machine,
+    RowConditions,
     is_true,
 )
 from driftline.engine.match.program import (
@@ -55,9 +55,9 @@ class Failed(NamedTuple):
 @inlined
 def attempt(
     program: Program,
-    conditions: Conditions,
+    conditions: RowConditions,
     lookups: Lookups,
-    machine: Machine,
+    machine: ConditionMachine,
     alive: Int64s,
     size: int,
     start: int,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftline.engine.match.condition_kernel import Conditions, Lookups, Machine
+from driftline.engine.match.condition_kernel import ConditionMachine, Lookups, RowConditions
 from driftline.engine.match.growth_kernel import CURSOR, growth_of
 from driftline.engine.match.in_order_kernel import sweep_in_order
 from driftline.engine.match.program import Program
@@ -26,17 +26,17 @@ from driftline.engine.match.sweep_state import (
     FULL,
     THREAD,
     THREADED,
-    Learned,
-    Room,
     Rules,
     Search,
     Sequence,
+    SweepOutcome,
+    SweepRoom,
     attempts_of,
     first_from,
     set_time,
 )
 from driftline.engine.match.thread_kernel import threads_of
-from driftline.engine.match.version_kernel import UNTIL, Written, with_more_room, written
+from driftline.engine.match.version_kernel import UNTIL, WrittenVersions, with_more_room, written
 from driftline.engine.state.runs import RunArrays
 from driftline.kernels import compiled, in_place
 from driftline.model.arrays import Int64s, Int64Table
@@ -64,7 +64,7 @@ def _go(alive: Int64s, size: int, entry: int) -> None:
 @in_place
 def _slot(
     number: int, sequence: Sequence, open_end: int, rules: Rules, search: Search, stack: Int64s,
-    by_begin: Int64s, by_end: Int64s, room: Room, output: Written,
+    by_begin: Int64s, by_end: Int64s, room: SweepRoom, output: WrittenVersions,
 ) -> int:  # fmt: skip
     """Go through one slot, from snapshot to snapshot; which problem there is. `by_begin`, `by_end`:
     its entries in order of their times."""
@@ -118,13 +118,13 @@ def sweep(
     earliest: Int64s,
     open_end: int,
     program: Program,
-    conditions: Conditions,
+    conditions: RowConditions,
     lookups: Lookups,
-    machine: Machine,
+    machine: ConditionMachine,
     rules: Rules,
     limit: int,
     paths: RunArrays,
-) -> tuple[Int64Table, Int64Table, Learned, int]:
+) -> tuple[Int64Table, Int64Table, SweepOutcome, int]:
     """The versions from the earliest times on, their rows, in order of time what is known then,
     and which problem there is. `limit`: of steps of one attempt; `paths`: the rows of matches that
     go on growing."""
@@ -135,7 +135,7 @@ def sweep(
         longest = max(longest, bounds[number + 1] - bounds[number])
     knows, failed = _memory(program, rules.knows, longest)
     search = Search(program, conditions, lookups, machine, failed, knows, limit)
-    room = Room(
+    room = SweepRoom(
         np.empty(longest, np.int64), np.empty(longest, np.int64), attempts_of(longest),
         attempts_of(longest), np.full(total, -1, np.int64), np.full(total, -1, np.int64),
         threads_of(program, rules.threads),
@@ -143,7 +143,7 @@ def sweep(
     )  # fmt: skip
     output, stack = written(rules.before, rules.after), np.empty(256, np.int64)
     width = THREAD + rules.threads if rules.threads > 0 else THREADED
-    learned = Learned(
+    learned = SweepOutcome(
         np.full((total if rules.in_order else 0, width), -1, np.int64),
         np.full(slots, INFINITY, np.int64),
         np.zeros(slots, np.int64),

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.engine.match.condition_kernel import Conditions, Lookups, Machine
+from driftline.engine.match.condition_kernel import ConditionMachine, Lookups, RowConditions
 from driftline.engine.match.growth_kernel import Growth
 from driftline.engine.match.program import Program
 from driftline.engine.match.search_kernel import Failed
-from driftline.engine.match.thread_kernel import Threads
-from driftline.engine.match.version_kernel import Written
+from driftline.engine.match.thread_kernel import MatchThreads
+from driftline.engine.match.version_kernel import WrittenVersions
 from driftline.kernels import compiled, in_place
 from driftline.model.arrays import Int64s, Int64Table, Mask
 
@@ -94,15 +94,15 @@ class Search(NamedTuple):
     """What an attempt needs. `limit`: of its steps."""
 
     program: Program
-    conditions: Conditions
+    conditions: RowConditions
     lookups: Lookups
-    machine: Machine
+    machine: ConditionMachine
     failed: Failed
     knows: int
     limit: int
 
 
-class Room(NamedTuple):
+class SweepRoom(NamedTuple):
     """`alive`: the entries that are; `labels`: the symbols of a match, by position; `now`, `old`:
     the attempts, and those that are made again; `held`: by entry, the version of an old one that
     begins there; `unmatched`: by entry, its version as a row without a match; `threads`, `growth`:
@@ -114,11 +114,11 @@ class Room(NamedTuple):
     old: Attempts
     held: Int64s
     unmatched: Int64s
-    threads: Threads
+    threads: MatchThreads
     growth: Growth
 
 
-class Learned(NamedTuple):
+class SweepOutcome(NamedTuple):
     """Of rows in order of time: what is known of each entry now (OPEN is -1: as before); the time
     from which on each slot is as it was before; whether it is FINISHED; where each goes on, with
     the symbols and trails of entries (see `growth_kernel`)."""
@@ -158,6 +158,6 @@ def first_from(sorted_ones: Int64s, begin: int, stop: int, value: int) -> int:
 
 
 @in_place
-def set_time(output: Written, version: int, column: int, time: int) -> None:
+def set_time(output: WrittenVersions, version: int, column: int, time: int) -> None:
     if version >= 0:
         output.versions[version, column] = time

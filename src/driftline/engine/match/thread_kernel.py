@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.engine.match.condition_kernel import MASKED, Conditions
+from driftline.engine.match.condition_kernel import MASKED, RowConditions
 from driftline.engine.match.program import (
     AT_START,
     FRESH,
@@ -31,7 +31,7 @@ MOST_THREADS, MOST_STATES = 32, 4096
 """Patterns with more instructions TAKE, or more instructions in all, are not simulated."""
 
 
-class Threads(NamedTuple):
+class MatchThreads(NamedTuple):
     """`start`: by thread, the position at which its first attempt begins, or NOWHERE; `following`:
     the same after the next row. `step`: the instruction of each thread; `of_step`: the thread of
     each instruction. `seen`, `stamp`, `stack`: for `_follow`."""
@@ -46,7 +46,7 @@ class Threads(NamedTuple):
 
 
 @compiled
-def threads_of(program: Program, count: int) -> Threads:
+def threads_of(program: Program, count: int) -> MatchThreads:
     """The threads of a program with so many instructions TAKE; none, if it is not simulated."""
     step, of_step = np.empty(count, np.int64), np.full(len(program.code), -1, np.int64)
     states = len(program.code) << program.loops if count > 0 else 0
@@ -55,14 +55,14 @@ def threads_of(program: Program, count: int) -> Threads:
         if count > 0 and program.code[place] == TAKE:
             step[found], of_step[place] = place, found
             found += 1
-    return Threads(
+    return MatchThreads(
         np.full(count, NOWHERE, np.int64), np.full(count, NOWHERE, np.int64), step, of_step,
         np.zeros(states, np.int64), np.zeros(1, np.int64), np.empty(2 * states + 2, np.int64),
     )  # fmt: skip
 
 
 @in_place
-def begin_threads(program: Program, threads: Threads, position: int) -> None:
+def begin_threads(program: Program, threads: MatchThreads, position: int) -> None:
     """The threads of an attempt that begins at a position, and of no other."""
     for thread in range(len(threads.start)):
         threads.start[thread] = NOWHERE
@@ -71,7 +71,7 @@ def begin_threads(program: Program, threads: Threads, position: int) -> None:
 
 @in_place
 def advance(
-    program: Program, conditions: Conditions, threads: Threads, row: int, position: int
+    program: Program, conditions: RowConditions, threads: MatchThreads, row: int, position: int
 ) -> bool:
     """Take the threads on with the row at a position; whether an attempt comes to a match."""
     following, matched = threads.following, False
@@ -99,7 +99,7 @@ def advance(
 
 
 @in_place
-def first_start(threads: Threads, size: int) -> int:
+def first_start(threads: MatchThreads, size: int) -> int:
     """The position at which the first open attempt begins; `size`: none is open."""
     first = size
     for thread in range(len(threads.start)):
@@ -109,7 +109,7 @@ def first_start(threads: Threads, size: int) -> int:
 
 @in_place
 def _follow(
-    program: Program, threads: Threads, step: int, moved: int, start: int, position: int,
+    program: Program, threads: MatchThreads, step: int, moved: int, start: int, position: int,
     found: Int64s,
 ) -> bool:  # fmt: skip
     """Note the threads that an attempt comes to from an instruction on without taking a row;

@@ -27,7 +27,7 @@ CARRIED_ROW = -2
 MADE, POOLED = range(2)
 
 
-class Written(NamedTuple):
+class WrittenVersions(NamedTuple):
     """`versions` and the `pool` of their rows, with `counts`, how many there are of both. `before`,
     `after`: how many rows around a match its measures see."""
 
@@ -39,17 +39,17 @@ class Written(NamedTuple):
 
 
 @compiled
-def written(before: int, after: int) -> Written:
+def written(before: int, after: int) -> WrittenVersions:
     """Room for some versions."""
-    return Written(
+    return WrittenVersions(
         np.empty((1024, 8), np.int64), np.empty((4096, 2), np.int64), np.zeros(2, np.int64),
         before, after,
     )  # fmt: skip
 
 
 @compiled
-def with_more_room(output: Written) -> Written:
-    return Written(
+def with_more_room(output: WrittenVersions) -> WrittenVersions:
+    return WrittenVersions(
         _grown(output.versions), _grown(output.pool), output.counts, output.before, output.after
     )
 
@@ -62,7 +62,7 @@ def _grown(array: Int64Table) -> Int64Table:
 
 
 @in_place
-def put_unmatched(output: Written, slot: int, entry: int, since: int, until: int) -> int:
+def put_unmatched(output: WrittenVersions, slot: int, entry: int, since: int, until: int) -> int:
     """Write a row without a match; returns its version, or -1 where there is no room."""
     made, pooled = int(output.counts[MADE]), int(output.counts[POOLED])
     if made == len(output.versions) or pooled == len(output.pool):
@@ -75,8 +75,8 @@ def put_unmatched(output: Written, slot: int, entry: int, since: int, until: int
 
 @in_place
 def put_match(
-    output: Written, before: int, slot: int, since: int, until: int, number: int, alive: Int64s,
-    size: int, at: int, end: int, labels: Int64s,
+    output: WrittenVersions, before: int, slot: int, since: int, until: int, number: int,
+    alive: Int64s, size: int, at: int, end: int, labels: Int64s,
 ) -> int:  # fmt: skip
     """Write the match of the rows at some positions, in the place of a version (-1: of none);
     returns its version, which is that one if it has the same rows, or -1 where there is no room."""
@@ -116,8 +116,8 @@ def put_version(
 
 @in_place
 def _is_version(
-    output: Written, version: int, alive: Int64s, size: int, at: int, end: int, labels: Int64s,
-    number: int,
+    output: WrittenVersions, version: int, alive: Int64s, size: int, at: int, end: int,
+    labels: Int64s, number: int,
 ) -> bool:  # fmt: skip
     """Whether a match has the rows, the labels, the number and the neighbours of a version."""
     versions, pool = output.versions, output.pool
@@ -137,7 +137,7 @@ def _is_version(
 
 @in_place
 def _extends(
-    output: Written, version: int, alive: Int64s, at: int, end: int, labels: Int64s
+    output: WrittenVersions, version: int, alive: Int64s, at: int, end: int, labels: Int64s
 ) -> bool:
     """Whether a match is that of a version with more rows behind, which is the last in the pool: it
     then has the same rows there, and these more."""
@@ -160,7 +160,7 @@ def _extends(
 
 
 @in_place
-def last_entry(output: Written, version: int) -> int:
+def last_entry(output: WrittenVersions, version: int) -> int:
     """The last entry of a match; of one without rows, that which it stands at."""
     last, length = output.versions[version, FIRST], output.versions[version, SIZE]
     if length > 0:

@@ -21,7 +21,7 @@ from driftline.plan.choices import Outputs
 
 
 @dataclass
-class Emitted:
+class _Emitted:
     """Updates of several queries, by their names, and the prefixes whose answers these are now."""
 
     batches: dict[str, list[Batch]] = field(default_factory=dict)
@@ -44,19 +44,19 @@ class Collector:
         if self.outputs != "free":
             self.emitted[name].append(prefix)
 
-    def take(self) -> list[Emitted]:
+    def take(self) -> list[_Emitted]:
         """All that may go out, cut behind every mark; at least one piece, if it is empty."""
-        pieces: list[Emitted] = []
+        pieces: list[_Emitted] = []
         names = list(self.emitted)
         for row in zip_longest(*map(self._cut, self.emitted.values())):
-            piece = Emitted()
+            piece = _Emitted()
             for name, cut in zip(names, row, strict=True):
                 if cut is not None:
                     piece.batches[name], prefix = cut
                     if prefix is not None:
                         piece.prefixes[name] = prefix
             pieces.append(piece)
-        return pieces or [Emitted()]
+        return pieces or [_Emitted()]
 
     def _cut(self, emitted: deque[Batch | Prefix]) -> Iterator[tuple[list[Batch], Prefix | None]]:
         batches: list[Batch] = []

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from driftline.engine.core.marks import Kind, Mark
+from driftline.engine.core.marks import Mark, MarkKind
 from driftline.model.prefix import Prefix
 from driftline.plan.choices import ADAPTIVE
 from driftline.plan.choices import Tokens as Period
@@ -45,7 +45,7 @@ class Tokens:
         self.behind += since
         self.inserted += 1
         self.prefixes[self.inserted] = prefix
-        return Mark(Kind.TOKEN, self.inserted)
+        return Mark(MarkKind.TOKEN, self.inserted)
 
     def came_out(self, output: str, token: Mark) -> Prefix:
         """The prefix of a token that has come out; what no output waits for is forgotten."""

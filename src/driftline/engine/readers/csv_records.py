@@ -30,7 +30,7 @@ from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.readers.fitting import Records, named
 from driftline.event_log.bad import Misfit, Misfits
 from driftline.event_log.reader import not_utf8
-from driftline.event_log.source import Source as Text
+from driftline.event_log.source import LogSource as Text
 from driftline.event_log.source import line_bounds
 from driftline.kernels import compiled
 from driftline.model.arrays import Bytes, Int64s

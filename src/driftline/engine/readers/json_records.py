@@ -34,7 +34,7 @@ from driftline.event_log.bad import BadEvent, Misfit, Misfits
 from driftline.event_log.base64 import decoded
 from driftline.event_log.fields import WORDS, may_hold_words, take_words_out
 from driftline.event_log.reader import not_utf8
-from driftline.event_log.source import Source as Text
+from driftline.event_log.source import LogSource as Text
 from driftline.event_log.source import line_bounds
 from driftline.plan.depth import again_with_room
 from driftline.plan.types import (

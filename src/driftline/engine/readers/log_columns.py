@@ -49,7 +49,7 @@ from driftline.plan.types import (
 
 
 @dataclass(frozen=True)
-class Declared:
+class _Declared:
     """What streams are declared to be, by their names in a log in lower case."""
 
     sources: Mapping[str, Source]
@@ -116,9 +116,9 @@ class Declared:
         return replace(stream, payload=pa.table(payload)), misfits
 
 
-def declared(sources: Iterable[tuple[str, Source]]) -> Declared:
+def declared(sources: Iterable[tuple[str, Source]]) -> _Declared:
     """What is known of the streams of a log that have these names."""
-    return Declared({name.lower(): source for name, source in sources})
+    return _Declared({name.lower(): source for name, source in sources})
 
 
 def _kind(kind: pa.DataType) -> pa.DataType:

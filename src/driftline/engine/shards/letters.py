@@ -8,8 +8,8 @@ import pyarrow as pa
 from driftline.engine.ingest.dead_letters import DeadLetters
 from driftline.engine.shards.messages import (
     OUTPUT,
-    Kind,
     Message,
+    MessageKind,
     pack,
     payload_of,
     times_of,
@@ -27,7 +27,9 @@ _BAD = "bad"
 
 def letters_message(source: str, letters: DeadLetters, origin: int) -> Message:
     """The message that takes the dead letters of a source out of a query."""
-    return Message(OUTPUT, Kind.DEAD_LETTERS, source, 0, origin, data=letters_to_bytes(letters))
+    return Message(
+        OUTPUT, MessageKind.DEAD_LETTERS, source, 0, origin, data=letters_to_bytes(letters)
+    )
 
 
 def letters_to_bytes(letters: DeadLetters) -> bytes:

@@ -32,7 +32,7 @@ from driftline.plan.expressions import Expression
 from driftline.plan.nodes import EVERY_SHARD, Keys
 
 
-class Kind(IntEnum):
+class MessageKind(IntEnum):
     """What a message is about. The values are stored in state logs: they never change."""
 
     ROWS = 0
@@ -66,7 +66,7 @@ class Message:
     shard; `data`: what is packed (empty: nothing)."""
 
     level: int
-    kind: Kind
+    kind: MessageKind
     port: str
     shard: int
     origin: int
@@ -198,12 +198,12 @@ def packed_batch(batch: Batch, target: Target, shards: int, origin: int) -> Iter
     level, port = target.level, target.port
     if len(batch) == 0:
         for shard in range(shards):
-            yield Message(level, Kind.ROWS, port, shard, origin, batch.cti, batch.high)
+            yield Message(level, MessageKind.ROWS, port, shard, origin, batch.cti, batch.high)
         return
     times = {"vs": batch.vs, "ve": batch.ve, "weight": batch.weight}
     rows = with_times(batch.payload, target.columns, **times)
     for shard, part in enumerate(packed_by_shard(rows, batch.payload, target.keys, shards)):
-        yield Message(level, Kind.ROWS, port, shard, origin, batch.cti, batch.high, part)
+        yield Message(level, MessageKind.ROWS, port, shard, origin, batch.cti, batch.high, part)
 
 
 def unpacked_batch(data: bytes, schema: pa.Schema) -> Batch:

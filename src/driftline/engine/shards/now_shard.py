@@ -23,8 +23,8 @@ from driftline.engine.core.operator import OperatorKey
 from driftline.engine.outputs.now_view import NowView, in_one_step
 from driftline.engine.shards.messages import (
     OUTPUT,
-    Kind,
     Message,
+    MessageKind,
     Target,
     packed_batch,
     unpacked_batch,
@@ -69,7 +69,7 @@ class NowShard:
         """Take in a micro-batch; returns what changes in the answer now, if anything does."""
         parts = []
         for message in sorted(messages, key=lambda message: message.origin):
-            if message.kind == Kind.CLOCK:
+            if message.kind == MessageKind.CLOCK:
                 self.now = max(self.now, message.high)
                 continue
             self.progress.receive(message.origin, message.cti)

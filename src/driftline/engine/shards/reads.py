@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from driftline.engine.readers.inputs import CLOSING
-from driftline.engine.shards.messages import OUTPUT, Kind, Message
+from driftline.engine.shards.messages import OUTPUT, Message, MessageKind
 from driftline.engine.shards.source_messages import KIND, VE
 from driftline.model.arrays import Mask
 from driftline.model.columns import CTI
@@ -91,7 +91,7 @@ def _path(name: str) -> str:
 
 def read_message(source: str, read: Read, origin: int) -> Message:
     data = json.dumps(asdict(read)).encode()
-    return Message(OUTPUT, Kind.READ, source, 0, origin, data=data)
+    return Message(OUTPUT, MessageKind.READ, source, 0, origin, data=data)
 
 
 def read_from_bytes(data: bytes) -> Read:

@@ -25,7 +25,7 @@ from driftline.engine.core.batch import Batch, empty, joined
 from driftline.engine.core.graph import Graph
 from driftline.engine.core.operator import Operator, OperatorKey
 from driftline.engine.core.snapshot_operator import SnapshotOperator
-from driftline.engine.ingest.arrivals import Arrivals, Moment, Summary
+from driftline.engine.ingest.arrivals import ArrivedEvents, Moment, Summary
 from driftline.engine.ingest.holding import Holding
 from driftline.engine.ingest.source import PARTS as SOURCE_PARTS
 from driftline.engine.ingest.source import SourceIngest, emitted
@@ -35,8 +35,8 @@ from driftline.engine.plan_sources import in_order_of_work
 from driftline.engine.shards.letters import letters_message
 from driftline.engine.shards.messages import (
     OUTPUT,
-    Kind,
     Message,
+    MessageKind,
     Target,
     packed_batch,
     payload_of,
@@ -62,7 +62,7 @@ QUICKLY_SEEN = 200_000
 SOMETIMES = 16
 """More than these are looked through after so many."""
 
-CLOCK = (Kind.CLOCK, "")
+CLOCK = (MessageKind.CLOCK, "")
 """Where messages for all ports of a shard arrive."""
 
 CTIS, FINAL = OperatorKey("ctis"), OperatorKey("final")
@@ -169,21 +169,23 @@ class Shard:
 
     def step(self, messages: Iterable[Message]) -> list[Message]:
         """Take in all messages of a micro-batch; returns those to later levels, and outputs."""
-        by_port: dict[tuple[Kind, str], list[Message]] = {}
+        by_port: dict[tuple[MessageKind, str], list[Message]] = {}
         for message in sorted(messages, key=lambda message: (message.port, message.origin)):
             by_port.setdefault((message.kind, message.port), []).append(message)
         sent: list[Message] = []
         received: dict[str, Batch] = {}
         for name, source in self.sources.items():
             port = self.ports[name]
-            rows, times = (by_port.get((kind, name), []) for kind in (Kind.ROWS, Kind.TIMES))
+            rows, times = (
+                by_port.get((kind, name), []) for kind in (MessageKind.ROWS, MessageKind.TIMES)
+            )
             received[name], letters = source.receive(_arrivals(port, rows, times))
             if len(letters) and port.primary and not (port.is_copied and self.number):
                 sent.append(letters_message(port.source, letters, self.number))
         clock = max((message.high for message in by_port.get(CLOCK, [])), default=NO_CLOCK)
         batches = emitted(self.sources, received, self._limits, clock)
         for name, each in self.stage.exchanges.items():
-            batches[name] = self._exchanged(name, each, by_port.get((Kind.ROWS, name), []))
+            batches[name] = self._exchanged(name, each, by_port.get((MessageKind.ROWS, name), []))
         for name in self.order_of_work:
             self._push(name, batches[name])
         return sent + [message for name in self.emitted for message in self._out(name)]
@@ -307,7 +309,9 @@ def _held(fragment: str) -> OperatorKey:
     return OperatorKey("holding", fragment)
 
 
-def _arrivals(port: SourcePort, messages: Sequence[Message], times: Sequence[Message]) -> Arrivals:
+def _arrivals(
+    port: SourcePort, messages: Sequence[Message], times: Sequence[Message]
+) -> ArrivedEvents:
     """What the tasks have sent of a source: the rows of this shard, and the times of all."""
     schema = port.leaf.schema.arrow
     full = [(message.origin, unpack(message.data)) for message in messages if message.data]
@@ -324,7 +328,7 @@ def _arrivals(port: SourcePort, messages: Sequence[Message], times: Sequence[Mes
         _summary([part for _, part in parts]) if parts else None,
     )
     kind = np.full(len(vs), INSERT, np.int8)
-    return Arrivals(kind, vs, endless, endless, _with_time(port, payload, vs), moment=moment)
+    return ArrivedEvents(kind, vs, endless, endless, _with_time(port, payload, vs), moment=moment)
 
 
 def _with_time(port: SourcePort, payload: pa.RecordBatch, vs: Int64s) -> pa.RecordBatch:
@@ -351,7 +355,7 @@ def _in_order(
     full: Sequence[tuple[int, pa.RecordBatch]],
     payload: pa.RecordBatch,
     parts: Sequence[tuple[int, pa.RecordBatch]],
-) -> Arrivals:
+) -> ArrivedEvents:
     """The times of all tasks, in order of arrival; own rows are known by task and place."""
     times = [part for _, part in parts]
     order = np.argsort(_column(times, "position"), kind="stable")
@@ -372,7 +376,7 @@ def _in_order(
         clock = _column(times, "clock")[order]
     kind, vs, ve, vn = (_column(times, name)[order] for name in ("kind", "vs", "ve", "vn"))
     rows = payload.take(pa.array(in_order))
-    return Arrivals(kind.astype(np.int8), vs, ve, vn, rows, own[in_order], sources, clock)
+    return ArrivedEvents(kind.astype(np.int8), vs, ve, vn, rows, own[in_order], sources, clock)
 
 
 def _column(parts: Sequence[pa.RecordBatch], name: str) -> Int64s:

@@ -25,8 +25,8 @@ from driftline.engine.expressions import evaluate_predicate
 from driftline.engine.ingest.source_time import NO_CLOCK
 from driftline.engine.readers.fitting import as_json
 from driftline.engine.shards.messages import (
-    Kind,
     Message,
+    MessageKind,
     Target,
     pack,
     packed_by_shard,
@@ -129,9 +129,9 @@ def _at_one_moment(
             parts = packed_by_shard(rows, own, target.keys, shards)
         for shard, part in enumerate(parts):
             to = target.port, shard, origin
-            yield Message(target.level, Kind.ROWS, *to, cti, high, part)
+            yield Message(target.level, MessageKind.ROWS, *to, cti, high, part)
             if watch is not None:
-                yield Message(target.level, Kind.TIMES, *to, data=summary)
+                yield Message(target.level, MessageKind.TIMES, *to, data=summary)
 
 
 def _by_clock(columns: dict[str, Int64s], kind: NDArray[np.int8], origin: int) -> Int64s:
@@ -198,5 +198,5 @@ def _ordered(
             parts = packed_by_shard(rows, payload, target.keys, shards, kind > RETRACT)
         for shard, part in enumerate(parts):
             to = target.port, shard, origin
-            yield Message(target.level, Kind.ROWS, *to, data=part)
-            yield Message(target.level, Kind.TIMES, *to, data=packed_times)
+            yield Message(target.level, MessageKind.ROWS, *to, data=part)
+            yield Message(target.level, MessageKind.TIMES, *to, data=packed_times)

@@ -14,7 +14,7 @@ from driftline.plan.choices import Heartbeat
 from driftline.plan.closing import delays
 from driftline.plan.expressions import Expression
 from driftline.plan.facts import Delays
-from driftline.plan.fragments import Fragment, Input, Prefix
+from driftline.plan.fragments import Fragment, Input, SourcePrefix
 from driftline.plan.native import has_dead_letters, is_read_natively
 from driftline.plan.needed import needed, passed
 from driftline.plan.nodes import EVERY_SHARD, Leaf, Source
@@ -61,7 +61,7 @@ class Stages:
 
     levels: tuple[Stage, ...]
     sources: Mapping[str, tuple[Target, ...]]
-    prefixes: Mapping[str, Prefix]
+    prefixes: Mapping[str, SourcePrefix]
 
 
 def stages(
@@ -75,7 +75,7 @@ def stages(
     targets: dict[str, dict[tuple[int, str], Target]] = {each.name: {} for each in fragments}
     for name in outputs:
         targets[name][OUTPUT, name] = Target(OUTPUT, name)
-    prefixes: dict[str, Prefix] = {}
+    prefixes: dict[str, SourcePrefix] = {}
     from_sources: dict[str, dict[tuple[int, str], Target]] = {}
     levels: dict[int, list[Fragment]] = {}
     ports: dict[int, dict[str, SourcePort]] = {}
@@ -155,7 +155,7 @@ def _below(fragments: Sequence[Fragment]) -> dict[str, dict[str, Source]]:
     for fragment in fragments:
         found[fragment.name] = {}
         for each in fragment.inputs:
-            if isinstance(each.origin, Prefix):
+            if isinstance(each.origin, SourcePrefix):
                 found[fragment.name][each.origin.source.name] = each.origin.source
             else:
                 found[fragment.name] |= found[each.origin]
@@ -204,7 +204,7 @@ def _closing(fragments: Sequence[Fragment], readings: Mapping[str, Reading]) -> 
 
 def _time_place(each: Input, reading: Reading, options: Options) -> int | None:
     """Where the column is in a leaf that need not be sent, because its values are those of vs."""
-    assert isinstance(each.origin, Prefix)
+    assert isinstance(each.origin, SourcePrefix)
     source = each.origin.source
     if not reading.plain or reading.by_times(source, options) or each.origin.steps:
         return None

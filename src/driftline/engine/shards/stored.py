@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.operator import OperatorKey
-from driftline.engine.shards.messages import MESSAGES, Kind, Message
+from driftline.engine.shards.messages import MESSAGES, Message, MessageKind
 from driftline.engine.state.fields import Arrays
 from driftline.engine.state.stored_rows import CODEC, ipc_buffer, rows_of_ipc
 
@@ -85,7 +85,8 @@ def message_rows(messages: Sequence[Message]) -> pa.RecordBatch:
 def messages_in(rows: pa.RecordBatch) -> list[Message]:
     columns = [rows.column(name).to_pylist() for name in MESSAGES.names]
     return [
-        Message(level, Kind(kind), *fields) for level, kind, *fields in zip(*columns, strict=True)
+        Message(level, MessageKind(kind), *fields)
+        for level, kind, *fields in zip(*columns, strict=True)
     ]
 
 

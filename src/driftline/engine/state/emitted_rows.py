@@ -29,7 +29,7 @@ _COPY_STEP = 0x2545F4914F6CDD1D
 START, END, MORE = LINE, LINE + 1, LINE + 2
 
 
-class Changes(NamedTuple):
+class AnswerChanges(NamedTuple):
     """By how much an answer changes: lifetimes of keys, with their weights and rows."""
 
     key: Int64s
@@ -39,7 +39,7 @@ class Changes(NamedTuple):
     rows: pa.RecordBatch
 
 
-class Room(NamedTuple):
+class _Room(NamedTuple):
     """Room for the correction of any of some keys, and for the changes of all of them."""
 
     order: Int64s
@@ -57,10 +57,10 @@ class EmittedRows(RowRuns):
 
     def correct(
         self, keys: Int64s, since: Int64s, bounds: Int64s, pieces: Int64Table, rows: pa.RecordBatch
-    ) -> Changes:
+    ) -> AnswerChanges:
         """Let pieces be the answer: of the n-th key those from bounds[n] up to bounds[n + 1], from
         since[n] on. Their last words say which of the rows is that of each."""
-        tell_copies_apart(bounds, pieces)
+        separate_copies(bounds, pieces)
         places = self.offered(keys, bounds)
         return self.emitted(_correct(keys, since, bounds, pieces, self.arrays, places), rows)
 
@@ -70,7 +70,7 @@ class EmittedRows(RowRuns):
         self.reserve(keys, 2 * sizes + np.diff(bounds))
         return self.places.offered(int(sizes.sum()) + int(bounds[-1]))
 
-    def emitted(self, changes: Int64Table, rows: pa.RecordBatch) -> Changes:
+    def emitted(self, changes: Int64Table, rows: pa.RecordBatch) -> AnswerChanges:
         """The changes of a correction with their rows. Rows of new segments are stored in the first
         of the places that were offered, those of segments that are gone are dropped."""
         weight, place = changes[trace.WEIGHT], changes[PLACE]
@@ -84,7 +84,9 @@ class EmittedRows(RowRuns):
         # A segment that becomes shorter is retracted, and inserted again right after that.
         stays = np.append(~is_new[1:] & (weight[1:] > 0), False)
         self.free(place[~is_new & (weight < 0) & ~stays])
-        return Changes(changes[trace.KEY], changes[trace.VS], changes[trace.VE], weight, found)
+        return AnswerChanges(
+            changes[trace.KEY], changes[trace.VS], changes[trace.VE], weight, found
+        )
 
 
 def pieces_of(prints: Fingerprints, start: Int64s, end: Int64s, *more: Int64s) -> Int64Table:
@@ -94,7 +96,7 @@ def pieces_of(prints: Fingerprints, start: Int64s, end: Int64s, *more: Int64s) -
 
 
 @compiled
-def tell_copies_apart(bounds: Int64s, pieces: Int64Table) -> None:
+def separate_copies(bounds: Int64s, pieces: Int64Table) -> None:
     """Where equal answer rows of a slot hold at the same time, give the second, third, … a line of
     its own, so that a line has one at a time: with n copies at a time, the first n lines hold."""
     most = 0
@@ -137,14 +139,14 @@ def _stacked(pieces: Int64Table, rows: Int64s) -> None:
 
 
 @compiled
-def room(keys: Int64s, bounds: Int64s, emitted: RunArrays) -> Room:
+def room(keys: Int64s, bounds: Int64s, emitted: RunArrays) -> _Room:
     segments, pieces, all_segments = 0, 0, 0
     for number in range(len(keys)):
         segments = max(segments, emitted.size[keys[number]])
         pieces = max(pieces, bounds[number + 1] - bounds[number])
         all_segments += emitted.size[keys[number]]
     words = emitted.ints.shape[1]
-    return Room(
+    return _Room(
         np.empty(max(segments, pieces), np.int64),
         np.empty(max(segments, pieces), np.int64),
         np.empty((segments, words), np.int64),

@@ -22,19 +22,19 @@ from driftline.model.time import BEGINNING, INFINITY
 
 class EndTimes(Stateful):
     """`slots`: one for every time; `times`: which it is; `copies`: how many lifetimes end then;
-    `told`: the latest time that was asked for when something had ended: ends before it are of no
+    `asked`: the latest time that was asked for when something had ended: ends before it are of no
     interest."""
 
-    fields = Fields(keys="slots", by_key=("times", "copies"), numbers=("told",))
+    fields = Fields(keys="slots", by_key=("times", "copies"), numbers=("asked",))
 
     def __init__(self) -> None:
         self.slots, self.times = Slots(), Due()
         self.copies = KeyColumn(np.int64)
-        self.told = BEGINNING
+        self.asked = BEGINNING
 
     def add(self, ends: Int64s, weight: Int64s) -> None:
         """Lifetimes were put out, or taken back."""
-        ending = np.flatnonzero((ends < INFINITY) & (ends > self.told))
+        ending = np.flatnonzero((ends < INFINITY) & (ends > self.asked))
         if len(ending) == 0:
             return
         times = ends[ending]
@@ -46,10 +46,10 @@ class EndTimes(Stateful):
         self.remove_slots(np.unique(slots[copies[slots] == 0]))
 
     def reached(self, time: int) -> bool:
-        """Whether something ends at or before a time, and not before the time told last."""
+        """Whether something ends at or before a time, and not before the time asked for last."""
         ended = self.times.up_to(time)
         if len(ended) == 0:
             return False
         self.remove_slots(ended)
-        self.told = time
+        self.asked = time
         return True

@@ -231,8 +231,8 @@ class Stateful:
 def part_of(arrays: Arrays, name: str) -> Arrays:
     """What a part of some name has stored.
 
-    >>> part_of({"ends.told": np.array([3]), "time": np.array([5])}, "ends")
-    {'told': array([3])}
+    >>> part_of({"ends.asked": np.array([3]), "time": np.array([5])}, "ends")
+    {'asked': array([3])}
     """
     first = f"{name}."
     return {

@@ -23,7 +23,7 @@ from driftline.model.arrays import Bytes, Int64s, Mask, without_columns
 _SMALLEST_HEAP = 1 << 16
 
 
-class Column(Protocol):
+class _Column(Protocol):
     valid: NDArray[np.generic]
 
     def put(self, places: Int64s, values: pa.Array) -> None: ...
@@ -90,7 +90,7 @@ class RowStore:
         self.put(slots, rows_from_bytes(arrays[name]))
 
 
-def _column(kind: pa.DataType) -> Column:
+def _column(kind: pa.DataType) -> _Column:
     if is_bytes(kind):
         return _BytesColumn(kind)
     if pa.types.is_nested(kind) or pa.types.is_null(kind) or pa.types.is_dictionary(kind):

@@ -52,7 +52,7 @@ from driftline.model.reference.join import (
     semi_join,
 )
 from driftline.model.reference.latency import (
-    Now,
+    NowMark,
     at_level,
     merged_watermark,
     output_watermark,
@@ -81,8 +81,8 @@ __all__ = [
     "Frame",
     "Level",
     "NoFixedPoint",
-    "Now",
     "NowChange",
+    "NowMark",
     "Order",
     "aggregated",
     "align",

@@ -41,14 +41,14 @@ class DeadLetter:
 
 
 @dataclass
-class Output:
+class _Output:
     """What Finalize emits after one event, and the dead letters."""
 
     events: list[Event] = field(default_factory=list)
     dead: list[DeadLetter] = field(default_factory=list)
 
 
-def finalize(events: Iterable[Event], remember: int) -> Iterator[Output]:
+def finalize(events: Iterable[Event], remember: int) -> Iterator[_Output]:
     """The output and the dead letters after each event."""
     state = _Finalize(remember)
     for event in events:
@@ -67,11 +67,11 @@ class _Finalize:
         self.promised: list[ExternalCti] = []
         self.received: list[int] = []  # the sync time of every change that came in time
 
-    def take(self, event: Event) -> Output:
+    def take(self, event: Event) -> _Output:
         reason = malformed(event) or self._unacceptable(event)
         if reason is not None:
-            return Output(dead=[DeadLetter(event, reason)])
-        output = Output()
+            return _Output(dead=[DeadLetter(event, reason)])
+        output = _Output()
         match event:
             case Insert() | Retract():
                 self.received.append(event.sync)
@@ -148,7 +148,7 @@ class _Finalize:
             return BEGINNING
         return self.clock if self.clock == INFINITY else plus(self.clock, -self.remember)
 
-    def _close(self, output: Output) -> None:
+    def _close(self, output: _Output) -> None:
         for retract in [held for held in self.broken if self._is_lost(held)]:
             self.broken.remove(retract)
             output.dead.append(DeadLetter(retract, "no insert came for it before its time passed"))

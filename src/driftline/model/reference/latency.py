@@ -32,7 +32,7 @@ from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
 
 
-class Now(NamedTuple):
+class NowMark(NamedTuple):
     """A now-mark: application time has come to t."""
 
     t: int
@@ -50,26 +50,26 @@ def at_level(level: Level, answer: History, watermark: int) -> History:
     )
 
 
-def output_watermark(events: Iterable[Event | Now]) -> int:
+def output_watermark(events: Iterable[Event | NowMark]) -> int:
     """τ after the events and now-marks of an operator's only input.
 
     >>> from driftline.model.row import Row
     >>> output_watermark([Insert(3, 8, Row()), Cti(20)])
     8
-    >>> output_watermark([Now(9), Insert(3, 8, Row())])
+    >>> output_watermark([NowMark(9), Insert(3, 8, Row())])
     8
     """
     return merged_watermark(((0, event) for event in events), ports=1)
 
 
-def merged_watermark(arrivals: Iterable[tuple[int, Event | Now]], ports: int) -> int:
+def merged_watermark(arrivals: Iterable[tuple[int, Event | NowMark]], ports: int) -> int:
     """τ after events and now-marks that arrived, in this order, at the ports of an operator."""
     watermark = BEGINNING
     ctis, nows = [BEGINNING] * ports, [BEGINNING] * ports
     came: list[Event] = []
     for port, event in arrivals:
         limit = BEGINNING
-        if isinstance(event, Now):
+        if isinstance(event, NowMark):
             nows[port] = max(nows[port], event.t)
         else:
             came.append(event)

@@ -50,7 +50,7 @@ Typing = Callable[[str, Arguments], tuple[Arguments, DataType]]
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class _Aggregate:
     """An aggregate function: its canonical name, its numbers of arguments, and its types."""
 
     name: str
@@ -261,7 +261,7 @@ OF_LISTS = frozenset(
 """
 
 AGGREGATES = {
-    name: Aggregate(names.split()[0], least, most, typing)
+    name: _Aggregate(names.split()[0], least, most, typing)
     for names, least, most, typing in _DEFINITIONS
     for name in names.split()
 }

@@ -15,13 +15,13 @@ from driftline.plan.durations import ticks
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Expression
 from driftline.plan.nodes import Match, Named, Node, OrderItem, RowsPerMatch
-from driftline.plan.patterns.conditions import Names
+from driftline.plan.patterns.conditions import PatternNames
 from driftline.plan.types import DATE, DataType, is_timestamp
 from driftline.plan.used import place_of
 
 
 @dataclass(frozen=True)
-class Written:
+class MatchClauses:
     """The clauses: names are identifiers of the syntax tree, values its expressions."""
 
     pattern: Pattern
@@ -36,13 +36,13 @@ class Written:
 
 @room(CALLS)
 def matched(
-    rows: Node, partition: Sequence[Expression], order: Sequence[OrderItem], written: Written
+    rows: Node, partition: Sequence[Expression], order: Sequence[OrderItem], written: MatchClauses
 ) -> Match:
     """The matches of a pattern in some rows."""
     variables = written.pattern.variables()
     if not variables:
         raise ExpressionError("PATTERN has no variable: it would match no row")
-    names = Names(rows.schema, variables)
+    names = PatternNames(rows.schema, variables)
     for name, members in written.subsets:
         with _at(name):
             names.define_subset(name.name, [each.name for each in members])

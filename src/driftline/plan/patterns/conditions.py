@@ -2,7 +2,7 @@
 
 >>> from driftline.plan.dialect import parse_sql
 >>> trades = Schema.of({"price": "DOUBLE", "qty": "INT"})
->>> names = Names(trades, ("A", "DOWN"))
+>>> names = PatternNames(trades, ("A", "DOWN"))
 >>> names.define_subset("U", ("A", "DOWN"))
 >>> print(names.condition(parse_sql("price < PREV(price) AND DOWN.qty > A.qty"), "DOWN"))
 ((price < PREV(price)) AND (qty > A.qty))
@@ -44,7 +44,7 @@ _BY_DISTANCE = ("prev", "next")
 _WITH_OFFSET = 2
 
 
-class Names:
+class PatternNames:
     """What names mean in DEFINE and MEASURES: the columns of the input, the variables of the
     pattern, and subsets, which are several variables under one name."""
 
@@ -108,7 +108,7 @@ class Names:
 class _OfMatch(Resolver):
     """Columns are those of the current row, or of the last row of the variable before them."""
 
-    def __init__(self, names: Names, *, running: bool, condition: bool) -> None:
+    def __init__(self, names: PatternNames, *, running: bool, condition: bool) -> None:
         super().__init__(names.schema)
         self.names = names
         self.running = running

@@ -12,7 +12,7 @@ from driftline.plan.durations import Duration, ticks
 from driftline.plan.errors import PlanError
 from driftline.plan.naming import parse_aliased
 from driftline.plan.nodes import OrderItem, RowsPerMatch
-from driftline.plan.patterns.building import Written, in_units
+from driftline.plan.patterns.building import MatchClauses, in_units
 from driftline.plan.patterns.reading import parse_pattern
 
 _SKIPS: dict[tuple[str, ...], To] = {
@@ -33,12 +33,12 @@ def clauses(
     skip: str = PAST_LAST_ROW,
     within: Duration | None = None,
     subsets: Mapping[str, Sequence[str]] | None = None,
-) -> Written:
+) -> MatchClauses:
     """The clauses, read."""
     if rows not in get_args(RowsPerMatch):
         raise PlanError(f"rows is {', '.join(map(repr, get_args(RowsPerMatch)))}, not {rows!r}")
     to, variable = _skip(skip)
-    return Written(
+    return MatchClauses(
         parse_pattern(pattern),
         _by_name(define or {}, "define"),
         _measures(measures),

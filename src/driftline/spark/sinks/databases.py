@@ -69,7 +69,7 @@ class Database(TableSink, ABC):
                 session.run(f"SELECT {names} FROM {quoted(self.table)} t LIMIT 0")
                 raise _Undone
 
-    def _made(self, session: Session, run: str, schema: pa.Schema) -> int | None:
+    def _made(self, session: _Session, run: str, schema: pa.Schema) -> int | None:
         """The last micro-batch that is in the table, which is made if it is not there."""
         session.run(
             f"CREATE TABLE IF NOT EXISTS {quoted(PROGRESS)} "
@@ -96,7 +96,7 @@ class Database(TableSink, ABC):
             else:
                 self._upsert(session, found, keys)
 
-    def _last(self, session: Session, run: str) -> int | None:
+    def _last(self, session: _Session, run: str) -> int | None:
         """The last micro-batch that is in the table; None: nothing of this query is."""
         same = f"FROM {quoted(PROGRESS)} WHERE lower(target) = lower(?)"  # the same table to both
         known = session.run(f"SELECT run, target, batch {same}", [self.table])
@@ -110,7 +110,7 @@ class Database(TableSink, ABC):
         session.run(f"DELETE {same}", [self.table])
         return None
 
-    def _upsert(self, session: Session, found: Upserts, keys: list[str]) -> None:
+    def _upsert(self, session: _Session, found: Upserts, keys: list[str]) -> None:
         if not len(found):
             return
         new = pa.Table.from_batches([found.rows.filter(pa.array(found.new))])
@@ -123,7 +123,7 @@ class Database(TableSink, ABC):
         session.append(self.table, pa.Table.from_batches([found.rows]))
 
     @contextmanager
-    def _transaction(self) -> Iterator[Session]:
+    def _transaction(self) -> Iterator[_Session]:
         """A transaction, which is there in full when all went well, and not at all otherwise."""
         with self._connected() as session:
             try:
@@ -139,10 +139,10 @@ class Database(TableSink, ABC):
                 raise PlanError(f"{self.path}: the table {self.table}: {error}") from error
 
     @abstractmethod
-    def _connected(self) -> Session: ...
+    def _connected(self) -> _Session: ...
 
 
-class Session(ABC):
+class _Session(ABC):
     """A connection, and what differs between the databases. `error`: what theirs are."""
 
     error: type[Exception]
@@ -184,7 +184,7 @@ class Session(ABC):
 class DuckDB(Database):
     """A table in a file of DuckDB (pip install "driftline[duckdb]")."""
 
-    def _connected(self) -> Session:
+    def _connected(self) -> _Session:
         return _DuckSession(self.path)
 
 
@@ -192,11 +192,11 @@ class SQLite(Database):
     """A table in a file of SQLite, which has no types of its own for times, decimals and nested
     values: they are texts, as in JSON."""
 
-    def _connected(self) -> Session:
+    def _connected(self) -> _Session:
         return _SQLiteSession(self.path)
 
 
-class _DuckSession(Session):
+class _DuckSession(_Session):
     def __init__(self, path: Path) -> None:
         try:
             import duckdb
@@ -249,7 +249,7 @@ class _DuckSession(Session):
         self.connection.unregister(BATCH)
 
 
-class _SQLiteSession(Session):
+class _SQLiteSession(_Session):
     error = sqlite3.Error
 
     def __init__(self, path: Path) -> None:

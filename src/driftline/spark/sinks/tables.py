@@ -30,7 +30,7 @@ PROGRESS = "driftline_progress"
 BATCH = "driftline_batch"
 
 
-class Rows(NamedTuple):
+class _Rows(NamedTuple):
     """What of a micro-batch goes into a table: rows to append, or upserts by a key."""
 
     found: Upserts | pa.Table
@@ -66,7 +66,7 @@ class TableSink:
         if self.keys and self.view not in ("current", "now"):
             raise PlanError(f"a table with a key has the view current or now, not {view!r}")
 
-    def rows_of(self, update: SparkUpdate) -> Rows:
+    def rows_of(self, update: SparkUpdate) -> _Rows:
         """The rows that an update has for the table."""
         if self.output not in update.batches:
             known = ", ".join(update.batches)
@@ -74,7 +74,7 @@ class TableSink:
         micro_batch = update.micro_batch(self.output)
         if not self.keys:
             appended = view_of(self.view)(micro_batch)
-            return Rows(appended, appended.schema, [])
+            return _Rows(appended, appended.schema, [])
         found = upserts(difference_of(self.view, micro_batch), self.keys)
         schema = found.rows.schema
-        return Rows(found, schema, [schema.names[each] for each in key_places(schema, self.keys)])
+        return _Rows(found, schema, [schema.names[each] for each in key_places(schema, self.keys)])

@@ -13,7 +13,7 @@ from pyspark.sql.types import VariantVal
 
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.variants.access import json_of, parsed
-from driftline.engine.expressions.variants.codec import Node, Typed, encoded
+from driftline.engine.expressions.variants.codec import Typed, VariantNode, encoded
 
 _SCALARS = (
     st.none()
@@ -42,7 +42,7 @@ def _plain(value: Any) -> Any:
 
 @given(_VALUES)
 def test_values_come_back(value: Any) -> None:
-    assert Node(*encoded(value)).value() == value
+    assert VariantNode(*encoded(value)).value() == value
 
 
 @given(_VALUES)
@@ -54,7 +54,7 @@ def test_bytes_are_those_of_pyspark(value: Any) -> None:
 
 def test_more_items_and_names_than_a_byte_counts() -> None:
     value = {f"name {number}": [number] * 300 for number in range(300)}
-    assert Node(*encoded(value)).value() == value
+    assert VariantNode(*encoded(value)).value() == value
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def test_more_items_and_names_than_a_byte_counts() -> None:
     ],
 )
 def test_json(value: Any, text: str) -> None:
-    assert json_of(Node(*encoded(value)).value()) == text
+    assert json_of(VariantNode(*encoded(value)).value()) == text
 
 
 @pytest.mark.parametrize("data", [b"", b"\xfc", b"\x0c", b"\x03\x05", b"\x40\xff\xff\0\0"])
 def test_bytes_that_are_no_variant(data: bytes) -> None:
     with pytest.raises(EvaluationError, match="MALFORMED_VARIANT"):
-        Node(data, b"\1\0\0").value()
+        VariantNode(data, b"\1\0\0").value()

@@ -12,9 +12,9 @@ from driftline.model.reference.output_consistency import (
     Change,
     Channel,
     Execution,
-    Node,
     Operator,
     Plan,
+    PlanNode,
     Prefix,
     Work,
     cut,
@@ -125,7 +125,7 @@ def random_plan(random: Random, linear: bool = False) -> Plan:
     streams = STREAMS[: random.randint(1, 3)]
     one = LINEAR_OF_ONE + ([] if linear else OTHERS_OF_ONE)
     two = LINEAR_OF_TWO + ([] if linear else OTHERS_OF_TWO)
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, PlanNode] = {}
     if random.random() < 0.4:
         return _filtered_beside_direct(random, streams, random.choice(one), random.choice(two))
     for number in range(1, random.randint(2, 5) + 1):
@@ -136,7 +136,7 @@ def random_plan(random: Random, linear: bool = False) -> Plan:
             random.choice(fresh if fresh and random.random() < 0.6 else [*streams, *nodes])
             for _ in range(ports)
         )
-        nodes[f"n{number}"] = Node(random.choice(one if ports == 1 else two), takes)
+        nodes[f"n{number}"] = PlanNode(random.choice(one if ports == 1 else two), takes)
     outputs = {f"n{len(nodes)}", random.choice([*nodes])}
     return Plan(streams, nodes, tuple(sorted(outputs)))
 
@@ -150,11 +150,11 @@ def _filtered_beside_direct(
              └────────────────────────▶ ┴▶ last
     """
     nodes = {
-        "two": Node(two, (streams[0], streams[-1])),
-        "one": Node(one, (random.choice(["two", *streams]),)),
-        "filter": Node(random.choice(SELECTS), ("one",)),
-        "direct": Node(union(), streams),
-        "last": Node(union(), ("filter", "direct")),
+        "two": PlanNode(two, (streams[0], streams[-1])),
+        "one": PlanNode(one, (random.choice(["two", *streams]),)),
+        "filter": PlanNode(random.choice(SELECTS), ("one",)),
+        "direct": PlanNode(union(), streams),
+        "last": PlanNode(union(), ("filter", "direct")),
     }
     return Plan(streams, nodes, ("last",))
 

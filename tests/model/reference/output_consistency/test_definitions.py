@@ -9,9 +9,9 @@ from driftline.model.history import History, canonical_history
 from driftline.model.reference.output_consistency import (
     Execution,
     Inbound,
-    Node,
     OutputState,
     Plan,
+    PlanNode,
     Trace,
     Work,
     closed_prefixes,
@@ -86,9 +86,9 @@ def test_update_complete_with_a_hole_in_the_input() -> None:
     plan = Plan(
         ("X",),
         {
-            "odd": Node(select(lambda row: row == "x1"), ("X",)),
-            "even": Node(select(lambda row: row == "x2"), ("X",)),
-            "output": Node(union(), ("odd", "even")),
+            "odd": PlanNode(select(lambda row: row == "x1"), ("X",)),
+            "even": PlanNode(select(lambda row: row == "x2"), ("X",)),
+            "output": PlanNode(union(), ("odd", "even")),
         },
         ("output",),
     )
@@ -100,7 +100,7 @@ def test_update_complete_with_a_hole_in_the_input() -> None:
 
 def test_consistent_but_of_another_execution() -> None:
     # The output is the answer for (l1, r1), but r1 was joined with l1 and l2 at once.
-    plan = Plan(("L", "R"), {"output": Node(CROSS, ("L", "R"))}, ("output",))
+    plan = Plan(("L", "R"), {"output": PlanNode(CROSS, ("L", "R"))}, ("output",))
     execution = Execution(plan, {"L": rows("a", "b"), "R": rows("k")})
     follow(execution, "L output.0 L output.0 R output.1")
     assert verdicts(execution, "output", 1) == (False, False, False, True, True)
@@ -108,7 +108,7 @@ def test_consistent_but_of_another_execution() -> None:
 
 def test_consistent_for_a_prefix_that_no_time_cuts() -> None:
     # Both rows of L come before the only one of R is read: at times 1, 2 and 1.
-    plan = Plan(("L", "R"), {"output": Node(union(), ("L", "R"))}, ("output",))
+    plan = Plan(("L", "R"), {"output": PlanNode(union(), ("L", "R"))}, ("output",))
     execution = Execution(plan, {"L": rows("a", "b"), "R": rows("k")})
     follow(execution, "L output.0 L output.0")
     execution.run()
@@ -126,13 +126,13 @@ def test_a_prefix_that_derives_nothing_else_need_not_be_an_answer() -> None:
     plan = Plan(
         ("X", "Y"),
         {
-            "both": Node(union(), ("X", "Y")),
-            "sum": Node(
+            "both": PlanNode(union(), ("X", "Y")),
+            "sum": PlanNode(
                 aggregate(lambda row: "sum", lambda group: sum(v for _, v in group)), ("both",)
             ),
-            "over": Node(select(lambda row: row[1] > 10), ("sum",)),
-            "direct": Node(union(), ("X", "Y")),
-            "output": Node(union(), ("over", "direct")),
+            "over": PlanNode(select(lambda row: row[1] > 10), ("sum",)),
+            "direct": PlanNode(union(), ("X", "Y")),
+            "output": PlanNode(union(), ("over", "direct")),
         },
         ("output",),
     )
@@ -151,9 +151,9 @@ def test_the_example_of_the_documentation() -> None:
     plan = Plan(
         ("orders",),
         {
-            "total": Node(aggregate(lambda row: "all", sum), ("orders",)),
-            "count": Node(aggregate(lambda row: "all", len), ("orders",)),
-            "answer": Node(join(lambda total, count: True), ("total", "count")),
+            "total": PlanNode(aggregate(lambda row: "all", sum), ("orders",)),
+            "count": PlanNode(aggregate(lambda row: "all", len), ("orders",)),
+            "answer": PlanNode(join(lambda total, count: True), ("total", "count")),
         },
         ("answer",),
     )

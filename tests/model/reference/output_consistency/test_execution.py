@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from driftline.model.reference.output_consistency import Change, Channel, Execution, Node, Plan
+from driftline.model.reference.output_consistency import Change, Channel, Execution, Plan, PlanNode
 from driftline.model.reference.output_consistency.plan import aggregate, select, union
 from driftline.model.reference.output_consistency.trace import Inbound
 from tests.model.reference.output_consistency.executions import (
@@ -12,7 +12,7 @@ from tests.model.reference.output_consistency.executions import (
     seeds,
 )
 
-SUM = Plan(("X",), {"sum": Node(aggregate(lambda row: "all", sum), ("X",))}, ("sum",))
+SUM = Plan(("X",), {"sum": PlanNode(aggregate(lambda row: "all", sum), ("X",))}, ("sum",))
 
 
 @given(seeds)
@@ -46,7 +46,7 @@ def test_what_an_operator_takes_at_once_is_put_out_at_once() -> None:
 
 
 def test_the_trace_names_what_took_part() -> None:
-    plan = Plan(("X",), {"sum": Node(aggregate(lambda row: row % 2, sum), ("X",))}, ("sum",))
+    plan = Plan(("X",), {"sum": PlanNode(aggregate(lambda row: row % 2, sum), ("X",))}, ("sum",))
     execution = Execution(plan, {"X": rows(1, 2, 3)})
     execution.run()
     used = [
@@ -59,9 +59,9 @@ def test_what_is_shared_is_one_element_in_several_queues() -> None:
     plan = Plan(
         ("X",),
         {
-            "left": Node(select(lambda row: True), ("X",)),
-            "right": Node(select(lambda row: False), ("X",)),
-            "both": Node(union(), ("left", "right")),
+            "left": PlanNode(select(lambda row: True), ("X",)),
+            "right": PlanNode(select(lambda row: False), ("X",)),
+            "both": PlanNode(union(), ("left", "right")),
         },
         ("both",),
     )

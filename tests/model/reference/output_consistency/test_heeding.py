@@ -12,9 +12,9 @@ from driftline.model.reference.output_consistency import (
     Execution,
     Heeding,
     Mark,
-    Node,
     OutputState,
     Plan,
+    PlanNode,
     Prefix,
     is_closed,
     is_update_complete,
@@ -169,30 +169,34 @@ def followed(
 SUM_OVER_TEN = Plan(
     ("X", "Y"),
     {
-        "both": Node(union(), ("X", "Y")),
-        "sum": Node(aggregate(lambda row: "", lambda group: sum(v for _, v in group)), ("both",)),
-        "over": Node(select(lambda row: bool(row[1] > 10)), ("sum",)),
-        "direct": Node(union(), ("X", "Y")),
-        "output": Node(union(), ("over", "direct")),
+        "both": PlanNode(union(), ("X", "Y")),
+        "sum": PlanNode(
+            aggregate(lambda row: "", lambda group: sum(v for _, v in group)), ("both",)
+        ),
+        "over": PlanNode(select(lambda row: bool(row[1] > 10)), ("sum",)),
+        "direct": PlanNode(union(), ("X", "Y")),
+        "output": PlanNode(union(), ("over", "direct")),
     },
     ("output",),
 )
 UNCHANGED_MAX = Plan(
     ("X", "Y"),
     {
-        "both": Node(union(), ("X", "Y")),
-        "max": Node(aggregate(lambda row: "", lambda group: max(v for _, v in group)), ("both",)),
-        "direct": Node(union(), ("X", "Y")),
-        "output": Node(union(), ("max", "direct")),
+        "both": PlanNode(union(), ("X", "Y")),
+        "max": PlanNode(
+            aggregate(lambda row: "", lambda group: max(v for _, v in group)), ("both",)
+        ),
+        "direct": PlanNode(union(), ("X", "Y")),
+        "output": PlanNode(union(), ("max", "direct")),
     },
     ("output",),
 )
 JOINED = Plan(
     ("X", "Y"),
     {
-        "join": Node(join(lambda x, y: True), ("X", "Y")),
-        "direct": Node(union(), ("X", "Y")),
-        "output": Node(union(), ("join", "direct")),
+        "join": PlanNode(join(lambda x, y: True), ("X", "Y")),
+        "direct": PlanNode(union(), ("X", "Y")),
+        "output": PlanNode(union(), ("join", "direct")),
     },
     ("output",),
 )
@@ -239,10 +243,10 @@ def test_the_active_event_needs_a_place_of_its_own() -> None:
     plan = Plan(
         ("X",),
         {
-            "copy": Node(union(), ("X",)),
-            "join": Node(join(lambda left, right: bool(left < right)), ("copy", "X")),
-            "direct": Node(union(), ("X",)),
-            "output": Node(union(), ("join", "direct")),
+            "copy": PlanNode(union(), ("X",)),
+            "join": PlanNode(join(lambda left, right: bool(left < right)), ("copy", "X")),
+            "direct": PlanNode(union(), ("X",)),
+            "output": PlanNode(union(), ("join", "direct")),
         },
         ("output",),
     )
@@ -256,7 +260,7 @@ def test_the_active_event_needs_a_place_of_its_own() -> None:
 
 
 def test_a_filtered_event_moves_the_prefix_on_though_nothing_comes_out() -> None:
-    plan = Plan(("X",), {"output": Node(select(lambda row: False), ("X",))}, ("output",))
+    plan = Plan(("X",), {"output": PlanNode(select(lambda row: False), ("X",))}, ("output",))
     execution = Execution(plan, {"X": rows(1, 2, 3)})
     heeding = Heeding(execution, "output")
     execution.run((), heeding.observe)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from driftline.model.reference.output_consistency import Change, Node, Plan
+from driftline.model.reference.output_consistency import Change, Plan, PlanNode
 from driftline.model.reference.output_consistency.plan import (
     aggregate,
     bag,
@@ -47,9 +47,9 @@ def test_a_shared_part_is_one_node() -> None:
     plan = Plan(
         ("X",),
         {
-            "even": Node(select(lambda row: row % 2 == 0), ("X",)),
-            "pairs": Node(join(lambda a, b: True), ("even", "even")),
-            "odd": Node(select(lambda row: row % 2 == 1), ("X",)),
+            "even": PlanNode(select(lambda row: row % 2 == 0), ("X",)),
+            "pairs": PlanNode(join(lambda a, b: True), ("even", "even")),
+            "odd": PlanNode(select(lambda row: row % 2 == 1), ("X",)),
         },
         ("pairs",),
     )

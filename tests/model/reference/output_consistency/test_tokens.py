@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from driftline.model.reference.output_consistency import (
     Execution,
     Heeding,
-    Node,
     OutputState,
     Plan,
+    PlanNode,
     TokenExecution,
     cut,
     is_closed,
@@ -92,7 +92,7 @@ def test_when_all_streams_end_the_last_token_marks_the_whole_input(seed: int) ->
         assert last.so_far == len(execution.put_out[output])
 
 
-CROSS = Plan(("X", "Y"), {"join": Node(join(lambda x, y: True), ("X", "Y"))}, ("join",))
+CROSS = Plan(("X", "Y"), {"join": PlanNode(join(lambda x, y: True), ("X", "Y"))}, ("join",))
 
 
 def test_a_port_that_has_its_token_is_not_read_until_the_other_has_its_own() -> None:
@@ -127,9 +127,9 @@ def test_any_number_of_tokens_may_lie_on_one_path_while_the_other_is_slow() -> N
     plan = Plan(
         ("X",),
         {
-            "slow": Node(union(), ("X",)),
-            "fast": Node(union(), ("X",)),
-            "output": Node(union(), ("slow", "fast")),
+            "slow": PlanNode(union(), ("X",)),
+            "fast": PlanNode(union(), ("X",)),
+            "output": PlanNode(union(), ("slow", "fast")),
         },
         ("output",),
     )

@@ -27,9 +27,9 @@ from driftline.engine.expressions.text_casts import java_float, to_text
 from driftline.engine.expressions.variants.codec import (
     ARRAY,
     OBJECT,
-    Node,
     Pair,
     Typed,
+    VariantNode,
     encoded,
     shortened,
 )
@@ -89,7 +89,7 @@ def steps_of(path: str, function: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def nodes(variants: Array) -> list[Node | None]:
+def nodes(variants: Array) -> list[VariantNode | None]:
     """The values of a column."""
     parts = zip(
         variants.field(0).to_pylist(),
@@ -97,7 +97,7 @@ def nodes(variants: Array) -> list[Node | None]:
         valid_mask(variants).tolist(),
         strict=True,
     )
-    return [Node(value, names) if there else None for value, names, there in parts]
+    return [VariantNode(value, names) if there else None for value, names, there in parts]
 
 
 def variants_of(pairs: Iterable[Pair | None]) -> Array:
@@ -109,7 +109,7 @@ def variants_of(pairs: Iterable[Pair | None]) -> Array:
     return pa.StructArray.from_arrays([values, names], fields=list(VARIANT), mask=mask)
 
 
-def found(node: Node | None, steps: Sequence[Step]) -> Node | None:
+def found(node: VariantNode | None, steps: Sequence[Step]) -> VariantNode | None:
     """What a path leads to, if anything."""
     for step in steps:
         if node is None:
@@ -132,13 +132,13 @@ def _variant_get(call: Call, args: Sequence[Value]) -> Array:
     return _cast(chosen, call.kind, call.function == "variant_get")
 
 
-def _cast(given: Sequence[Node | None], target: Any, fails: bool) -> Array:
+def _cast(given: Sequence[VariantNode | None], target: Any, fails: bool) -> Array:
     """The values as values of a type, all that have one type at once."""
     if target == VARIANT:
         return variants_of(None if each is None else encoded(each.value()) for each in given)
     there = [None if each is None or each.is_null else each for each in given]
 
-    def kept(fits: Callable[[Node], bool]) -> list[Node | None]:
+    def kept(fits: Callable[[VariantNode], bool]) -> list[VariantNode | None]:
         for each in there:
             if each is not None and not fits(each):
                 _refused(each, target, fails)
@@ -167,7 +167,7 @@ def _cast(given: Sequence[Node | None], target: Any, fails: bool) -> Array:
     return _cast_scalars(there, target, fails)
 
 
-def _cast_scalars(given: list[Node | None], target: Any, fails: bool) -> Array:
+def _cast_scalars(given: list[VariantNode | None], target: Any, fails: bool) -> Array:
     by_kind: dict[Any, tuple[list[int], list[Any]]] = {}
     for row, node in enumerate(given):
         if node is None:
@@ -215,7 +215,7 @@ def scalar(value: Any) -> tuple[Any, Any]:
     return (STRING if isinstance(value, str) else BINARY), value
 
 
-def _refused(node: Node | None, target: Any, fails: bool) -> None:
+def _refused(node: VariantNode | None, target: Any, fails: bool) -> None:
     if fails and node is not None:
         raise EvaluationError(
             "INVALID_VARIANT_CAST",
@@ -341,7 +341,7 @@ def _is_null(call: Call, args: Sequence[Value]) -> Array:
 
 @kernel("is_valid_variant", total=True)
 def _is_valid(call: Call, args: Sequence[Value]) -> Array:
-    def valid(node: Node) -> bool:
+    def valid(node: VariantNode) -> bool:
         try:
             node.value()
         except (EvaluationError, ValueError, IndexError):
@@ -364,7 +364,7 @@ def as_variant(value: Any, kind: Any) -> Any:
     if value is None:
         return None
     if kind == VARIANT:
-        return Node(value["value"], value["metadata"]).value()
+        return VariantNode(value["value"], value["metadata"]).value()
     if is_struct(kind):
         return {field.name: as_variant(value[field.name], field.type) for field in kind}
     if is_map(kind):

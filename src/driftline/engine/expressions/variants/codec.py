@@ -45,7 +45,7 @@ def malformed() -> EvaluationError:
     return EvaluationError("MALFORMED_VARIANT", "these bytes are no VARIANT")
 
 
-class Names:
+class _Names:
     """The names of fields, by the order in which they have come."""
 
     def __init__(self) -> None:
@@ -71,11 +71,11 @@ def _width(number: int) -> int:
 
 def encoded(value: Any) -> Pair:
     """The bytes of a value."""
-    names = Names()
+    names = _Names()
     return written(value, names), names.to_bytes()
 
 
-def written(value: Any, names: Names) -> bytes:
+def written(value: Any, names: _Names) -> bytes:
     """The bytes of a value, whose fields have these names."""
     if value is None or isinstance(value, bool):
         return _primitive(_NULL if value is None else _TRUE if value else _FALSE, b"")
@@ -125,7 +125,7 @@ def _decimal(value: Decimal) -> bytes:
     return _primitive(_DOUBLE, struct.pack("<d", float(value)))
 
 
-def _object(value: dict[str, Any], names: Names) -> bytes:
+def _object(value: dict[str, Any], names: _Names) -> bytes:
     ids, parts, starts, place = {}, [], {}, 0
     for name, item in value.items():
         ids[name], starts[name] = names.of(name), place
@@ -154,7 +154,7 @@ def _array(parts: list[bytes]) -> bytes:
 
 
 @dataclass(frozen=True)
-class Node:
+class VariantNode:
     """A value inside of a VARIANT: the bytes, and where it begins."""
 
     data: bytes
@@ -192,14 +192,14 @@ class Node:
         size_of_id = (info >> 2 & 3) + 1 if is_object else 0
         return count, size_of_id, ids, ids + count * size_of_id, (info & 3) + 1
 
-    def items(self) -> list[Node]:
+    def items(self) -> list[VariantNode]:
         """The values of an object or of an array, in their order."""
         count, _, _, offsets, size = self._layout()
         first = offsets + (count + 1) * size
         places = (self._number(offsets + place * size, size) for place in range(count))
-        return [Node(self.data, self.names, first + place) for place in places]
+        return [VariantNode(self.data, self.names, first + place) for place in places]
 
-    def fields(self) -> dict[str, Node]:
+    def fields(self) -> dict[str, VariantNode]:
         """The values of an object, by their names."""
         count, size_of_id, ids, _, _ = self._layout()
         found = (self._number(ids + place * size_of_id, size_of_id) for place in range(count))
@@ -207,7 +207,7 @@ class Node:
 
     def _name(self, number: int) -> str:
         size = (self.names[0] >> 6) + 1
-        table = Node(self.names, b"")
+        table = VariantNode(self.names, b"")
         count = table._number(1, size)
         if number >= count:
             raise malformed()

@@ -31,7 +31,7 @@ from driftline.model.reference.output_consistency.definitions import (
 from driftline.model.reference.output_consistency.drain import drain
 from driftline.model.reference.output_consistency.execution import Channel, Execution, Mark
 from driftline.model.reference.output_consistency.heeding import Heeding
-from driftline.model.reference.output_consistency.plan import Change, Node, Operator, Plan
+from driftline.model.reference.output_consistency.plan import Change, Operator, Plan, PlanNode
 from driftline.model.reference.output_consistency.tokens import TokenExecution
 from driftline.model.reference.output_consistency.trace import Inbound, Prefix, Trace, Work
 
@@ -42,10 +42,10 @@ __all__ = [
     "Heeding",
     "Inbound",
     "Mark",
-    "Node",
     "Operator",
     "OutputState",
     "Plan",
+    "PlanNode",
     "Prefix",
     "TokenExecution",
     "Trace",

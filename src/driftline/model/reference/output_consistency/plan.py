@@ -44,7 +44,7 @@ class Operator:
 
 
 @dataclass(frozen=True)
-class Node:
+class PlanNode:
     """An operator in a plan, and the names of the streams or nodes it takes, one for each port."""
 
     operator: Operator
@@ -56,7 +56,7 @@ class Plan:
     """Named nodes, each after those it takes."""
 
     streams: tuple[str, ...]
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, PlanNode]
     outputs: tuple[str, ...]
 
     @cached_property

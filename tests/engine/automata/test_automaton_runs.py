@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.automata import By
-from driftline.engine.automata.operator import AutomatonRuns
+from driftline.engine.automata.automaton_runs import AutomatonRuns
 from driftline.model.automaton import Automaton, Transition
 from driftline.model.event import Event
 from driftline.model.history import History, Lifetime, canonical_history

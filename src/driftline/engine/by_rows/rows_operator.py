@@ -20,7 +20,7 @@ import pyarrow as pa
 from driftline.engine.by_rows.kept_rows import KeptRows
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.snapshot_operator import EAGER, ORDERED, PERFECT
-from driftline.engine.state.emitted_rows import Changes, EmittedRows
+from driftline.engine.state.emitted_rows import AnswerChanges, EmittedRows
 from driftline.engine.state.fields import Fields
 from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.level import Level
@@ -70,7 +70,7 @@ class RowsOperator(KeptRows):
         changes = self._corrected(slots, since, answers)
         return self._output(changes, changes.key)
 
-    def _corrected(self, slots: Int64s, since: Int64s, answers: Answers) -> Changes:
+    def _corrected(self, slots: Int64s, since: Int64s, answers: Answers) -> AnswerChanges:
         """By how much the answers change what was emitted."""
         return self.segments.correct(slots, since, answers.bounds, answers.pieces, answers.rows)
 

@@ -4,9 +4,9 @@
     broken by the whole row. From the first row on: the match that begins here is the first of all,
     in the pattern's order of preference; the search goes on where `skip` says.
 
-State: see `by_rows.operator`; whole rows are kept, and what was emitted of matches. Where rows go
-by time and are only added, it is kept of each row where the attempts began that were open when it
-was the last. A cti then evicts all rows before the first attempt that was open at the last row
+State: see `by_rows.rows_operator`; whole rows are kept, and what was emitted of matches. Where rows
+go by time and are only added, it is kept of each row where the attempts began that were open when
+it was the last. A cti then evicts all rows before the first attempt that was open at the last row
 before it (but those that conditions look back at; with WITHIN all of them, when that row's time is
 over), and every match that was settled before it: it holds for ever.
 Otherwise a cti evicts the rows and matches that end by then.
@@ -24,15 +24,15 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.by_rows.operator import Answers, RowsOperator
 from driftline.engine.by_rows.order_words import OrderBy
+from driftline.engine.by_rows.rows_operator import Answers, RowsOperator
 from driftline.engine.by_rows.snapshot_kernel import alive_entries
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.snapshot_operator import NO_FLAGS, PERFECT
 from driftline.engine.expressions import EvaluationError
 from driftline.engine.limits import limits
 from driftline.engine.match import eviction, sequence, sweep_state
-from driftline.engine.match.conditions import Defines, Memory, check, machine
+from driftline.engine.match.conditions import ConditionMemory, Defines, check, machine
 from driftline.engine.match.emitted import AnswersInOrder, EmittedMatches
 from driftline.engine.match.growth_kernel import (
     CURSOR,
@@ -48,10 +48,10 @@ from driftline.engine.match.program import program_of
 from driftline.engine.match.rules import rules_of
 from driftline.engine.match.sequence import LOOK_AHEAD, Entries, arranged
 from driftline.engine.match.sweep_kernel import sweep
-from driftline.engine.match.sweep_state import MORE_AHEAD, MORE_BACK, THREAD, THREADED, Learned
+from driftline.engine.match.sweep_state import MORE_AHEAD, MORE_BACK, THREAD, THREADED, SweepOutcome
 from driftline.engine.match.sweep_state import Sequence as Sequences
 from driftline.engine.match.version_kernel import CARRIED_ROW
-from driftline.engine.state.emitted_rows import Changes, pieces_of
+from driftline.engine.state.emitted_rows import AnswerChanges, pieces_of
 from driftline.engine.state.fields import Fields
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.growing import grown
@@ -198,7 +198,7 @@ class Match(RowsOperator):
         return self._answered(versions, entries, slots, earliest, learned.same_from, carried)
 
     def _carry(
-        self, slots: Int64s, entries: Entries, places: Int64s, resumed: Mask, learned: Learned
+        self, slots: Int64s, entries: Entries, places: Int64s, resumed: Mask, learned: SweepOutcome
     ) -> None:
         """Keep where matches go on growing, and their rows."""
         is_growing = learned.cursors[:, HAS_TIME] > BEGINNING
@@ -245,7 +245,7 @@ class Match(RowsOperator):
 
     def _swept(
         self, found: Sequences, entries: Entries, earliest: Int64s, open_end: int
-    ) -> tuple[Versions, Learned]:
+    ) -> tuple[Versions, SweepOutcome]:
         """The matches over time, and what is known then. What the kernel asks for is answered,
         until it asks no more."""
         by = [self.order[0].column] if self.rules.within else []
@@ -253,7 +253,7 @@ class Match(RowsOperator):
         rows = self._rows_of(entries, np.arange(len(entries.member)), names)
         by_order = rows.column(by[0]) if by else None
         conditions = self.defines.over(rows, entries.bounds, by_order)
-        memory = Memory(self.defines.operands)
+        memory = ConditionMemory(self.defines.operands)
         while True:
             lookups, room = memory.lookups(), machine()
             versions, pool, learned, problem = sweep(
@@ -264,7 +264,7 @@ class Match(RowsOperator):
                 break
         check(room)
         self._check(int(problem))
-        return Versions.of(versions, pool), Learned(*learned)
+        return Versions.of(versions, pool), SweepOutcome(*learned)
 
     def _check(self, problem: int) -> None:
         if problem == sweep_state.STEPS:
@@ -320,7 +320,7 @@ class Match(RowsOperator):
         pieces = pieces_of(prints, since, until, settled)
         return AnswersInOrder(bounds, pieces, rows, same_from, keeps)
 
-    def _corrected(self, slots: Int64s, since: Int64s, answers: Answers) -> Changes:
+    def _corrected(self, slots: Int64s, since: Int64s, answers: Answers) -> AnswerChanges:
         if isinstance(answers, AnswersInOrder):
             return self.matches.correct_in_order(slots, since, answers)
         return super()._corrected(slots, since, answers)

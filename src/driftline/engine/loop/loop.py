@@ -37,7 +37,7 @@ RESTATED = "restated"
 
 
 @dataclass(frozen=True)
-class Head:
+class RuleHead:
     """The end of a rule's body. `uses`: the sources of the graph that its rows go back to, with
     their schemas; `number`: that of the rule; `before`: how many columns of other rules stand
     before its own in the output; `places`: where the operator has each of the rule's columns, if
@@ -72,7 +72,7 @@ class Loop(Operator):
         schema: pa.Schema,
         ports: int,
         graph: Graph,
-        heads: Sequence[Head],
+        heads: Sequence[RuleHead],
         limit: int,
         restated: Operator | None = None,
     ) -> None:
@@ -158,7 +158,7 @@ class Loop(Operator):
                 found.append(self._outside(head, output, head.ordered(output.payload.columns)))
         return found
 
-    def _round(self, head: Head, output: Batch, level: int) -> list[Batch]:
+    def _round(self, head: RuleHead, output: Batch, level: int) -> list[Batch]:
         """Send what a head emits round, one level higher; returns what goes out at once."""
         if level > self.limit:
             raise EvaluationError(
@@ -188,7 +188,7 @@ class Loop(Operator):
     def _improves(self) -> bool:
         return any(operator.improves for _, operator in self.by_level)
 
-    def _outside(self, head: Head, output: Batch, columns: list[pa.Array]) -> Batch:
+    def _outside(self, head: RuleHead, output: Batch, columns: list[pa.Array]) -> Batch:
         """What goes out of a rule, its rows among those of the others."""
         length = len(output)
         if len(self.heads) == 1:

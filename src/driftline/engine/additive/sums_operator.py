@@ -20,7 +20,7 @@ import pyarrow as pa
 from driftline.engine.additive import layout, timeline
 from driftline.engine.additive.cells import Contribution, gathered
 from driftline.engine.additive.extremes import Extremes
-from driftline.engine.additive.layout import Changes, Cursors, Values
+from driftline.engine.additive.layout import Cursors, SumChanges, ValueRules
 from driftline.engine.additive.timeline_entries import take_in
 from driftline.engine.core.batch import Batch, empty, latest_start
 from driftline.engine.core.snapshot_operator import NO_SLOTS, SnapshotOperator
@@ -61,7 +61,7 @@ class AdditiveOperator(SnapshotOperator):
         self,
         schema: pa.Schema,
         key_schema: pa.Schema,
-        values: Values,
+        values: ValueRules,
         columns: Layout,
         level: Level,
         *,
@@ -113,7 +113,7 @@ class AdditiveOperator(SnapshotOperator):
         touched, counts, order = by_slot_in(cells.slot, self.number_of)
         bounds = np.zeros(len(counts) + 1, np.int64)
         np.cumsum(counts, out=bounds[1:])
-        changes = Changes(bounds, order, cells.vs, cells.ve, cells.words, cells.reals)
+        changes = SumChanges(bounds, order, cells.vs, cells.ve, cells.words, cells.reals)
         self._make_room(touched, counts + _ends(changes))
         earliest = np.full(len(touched), INFINITY, np.int64)
         take_in(touched, changes, self.timelines.arrays, self.cursors, self.floats, earliest)
@@ -136,8 +136,8 @@ class AdditiveOperator(SnapshotOperator):
         next_due, last_end = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
         final = self._final()
         changes, overflows = timeline.go_through(
-            timeline.Call(slots, earliest, next_due, last_end),
-            timeline.Held(
+            timeline.DueSlots(slots, earliest, next_due, last_end),
+            timeline.TimelineState(
                 self.timelines.arrays,
                 self.timelines.arrays.ints.view(np.float64),
                 self.floats,
@@ -147,7 +147,7 @@ class AdditiveOperator(SnapshotOperator):
             ),
             self.values,
             self.level,
-            timeline.Moment(before, self.watermark, final),
+            timeline.Watermarks(before, self.watermark, final),
         )
         if overflows:
             raise OverflowError(
@@ -197,7 +197,7 @@ def _widened(words: Int64Table, more: int) -> Int64Table:
 
 
 @compiled
-def _ends(changes: Changes) -> Int64s:
+def _ends(changes: SumChanges) -> Int64s:
     """How many of the changes of each slot have an end."""
     ends = np.zeros(len(changes.bounds) - 1, np.int64)
     for number in range(len(ends)):

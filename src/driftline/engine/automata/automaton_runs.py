@@ -72,8 +72,8 @@ class AutomatonRuns(Operator):
         self.dirty = KeyColumn(np.bool_)
 
     @property
-    def cells(self) -> kernel.Cells:
-        return kernel.Cells(
+    def cells(self) -> kernel.SequenceCells:
+        return kernel.SequenceCells(
             self.before.values,
             self.after.values,
             self.number.values,
@@ -155,7 +155,7 @@ class AutomatonRuns(Operator):
         """The changes of runs, and the cells that were looked at."""
         width = self.runs.arrays.ints.shape[1]
         changes, seen = np.empty((1 + width, 4 * len(queue)), np.int64), np.empty_like(queue)
-        progress = kernel.Progress(top=self.runs.top)
+        progress = kernel.FollowProgress(top=self.runs.top)
         while True:
             progress, changes, seen = kernel.follow(
                 queue, self.cells, self.rows.arrays, self.runs.arrays, self.machine, progress,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.expressions import EvaluationError
 from driftline.engine.limits import Limits, limited
-from driftline.engine.match.operator import Match
+from driftline.engine.match.match import Match
 from driftline.model.event import Cti, Event, Insert, Retract
 from driftline.model.level import Level
 from driftline.model.patterns import SkipError
