@@ -26,8 +26,6 @@ BY_HAND = {
     "core/held_marks.py",
     "core/marks.py",
     "ingest/holding.py",
-    "join/join.py",
-    "join/side.py",
     "loop/best.py",
     "loop/best_values.py",
     "loop/derivations.py",
