@@ -15,6 +15,7 @@ PUT_TOGETHER = {
     "core/graph.py": "the states of its operators and queues, by their names",
     "core/queues.py": "what waits: any number of batches and marks",
     "ingest/source.py": "the states of Finalize, Align and the heartbeats",
+    "loop/operator.py": "the states of its graph, beside its fields",
     "shards/long_lived.py": "the state of the shard that it is at the moment",
     "shards/now_shard.py": "the states of the view and of its inputs",
     "shards/shard.py": "the states of sources and graphs",
@@ -24,16 +25,11 @@ PUT_TOGETHER = {
 
 BY_HAND = {
     "core/held_marks.py",
-    "core/marks.py",
     "ingest/holding.py",
     "loop/best.py",
     "loop/best_values.py",
     "loop/derivations.py",
-    "loop/flying_fixed_point.py",
-    "loop/free.py",
-    "loop/held.py",
     "loop/least_level.py",
-    "loop/operator.py",
 }
 """Files that still write snapshots by hand. This list only becomes shorter."""
 
