@@ -26,8 +26,6 @@ PUT_TOGETHER = {
 BY_HAND = {
     "core/held_marks.py",
     "ingest/holding.py",
-    "loop/best.py",
-    "loop/best_values.py",
     "loop/derivations.py",
     "loop/least_level.py",
 }
