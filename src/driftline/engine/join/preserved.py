@@ -79,10 +79,11 @@ class Preserved:
             return parents, again
         prints = batch.row_fingerprints()
         places = self.side.find(prints, batch.vs, batch.ve)
-        gone = (places != NO_SLOT) & (self.side.weight.values[places] == 0)
-        again[gone] = places[gone]
+        known = np.flatnonzero(places != NO_SLOT)
+        gone = known[self.side.weight.values[places[known]] == 0]
+        again[gone], places[gone] = places[gone], NO_SLOT
         old = np.flatnonzero(is_old)
-        places = np.where(gone, NO_SLOT, places)[old]
+        places = places[old]
         chains, first = Slots().find_or_add(prints.take(old).with_numbers(batch.vs[old]))
         found = np.flatnonzero(places != NO_SLOT)
         found = found[np.argsort(batch.ve[old[found]], kind="stable")]
