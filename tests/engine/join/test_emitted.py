@@ -37,7 +37,8 @@ class Running:
     """Some lifetimes, each with a match at some times."""
 
     def __init__(self) -> None:
-        self.emitted = Emitted(PLACES)
+        self.emitted = Emitted()
+        self.emitted.trace.make_slots(PLACES)
         self.there = [[False] * LATEST for _ in range(PLACES)]
         self.expected = [list[Segment]() for _ in range(PLACES)]
 
@@ -86,7 +87,8 @@ def test_a_shorter_lifetime_comes_out_in_the_segments_of_the_longer_one() -> Non
     #           0        4 final   7      10
     # emitted   |------------|  |---------|
     # shorter   |------------|  |----|          up to 9, and a new one beside it
-    emitted, final = Emitted(PLACES), 4
+    emitted, final = Emitted(), 4
+    emitted.trace.make_slots(PLACES)
     whole, bounds = table([Segment(0, 6, 0), Segment(7, 10, 0)]), np.array([0, 2])
     emitted.put(np.array([1]), np.array([0]), whole, bounds)
     runs = table([Segment(4, 6, 0), Segment(7, 9, 0), Segment(0, 9, 0)])

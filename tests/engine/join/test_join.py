@@ -281,6 +281,14 @@ def test_like_the_reference_when_the_past_is_let_go(
 
 
 @pytest.mark.parametrize("how", KINDS)
+def test_what_no_key_holds_may_become_shorter(how: How) -> None:
+    row = Row(k=None, x=1)
+    came: Arrivals = [(0, Insert(0, INFINITY, row)), (0, Cti(5)), (1, Cti(5))]
+    came.append((0, Retract(0, INFINITY, 8, row)))
+    check(how, came, 1, ["k"], ["j"], residual=False)
+
+
+@pytest.mark.parametrize("how", KINDS)
 @settings(max_examples=40)
 @given(came=arrivals, size=sizes, keys=st.sampled_from(OTHER_KEYS), residual=st.booleans())
 def test_other_keys_and_none(

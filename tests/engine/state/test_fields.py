@@ -308,6 +308,20 @@ def test_words_may_become_more() -> None:
     ]
 
 
+def test_parts_may_be_several() -> None:
+    class Clocks(Stateful):
+        fields = Fields(parts=("listed", "named"))
+
+        def __init__(self) -> None:
+            self.listed, self.named = [Clock(), Clock()], {"a b": Clock()}
+
+    clocks, other = Clocks(), Clocks()
+    clocks.listed[1].time, clocks.named["a b"].time = 3, 5
+    assert {"listed.1.time", "named.a b.time"} < clocks.snapshot().keys()
+    other.restore(stored(clocks))
+    assert [each.time for each in [*other.listed, *other.named.values()]] == [0, 3, 5]
+
+
 def test_spans() -> None:
     assert joined_span() == NOTHING_HELD
     assert joined_span((3, 4), NOTHING_HELD, (1, 2)) == (1, 4)

@@ -34,8 +34,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from driftline.engine.state.fields import Fields, Stateful
 from driftline.model.time import INFINITY
 
 
@@ -58,11 +58,13 @@ LAST_TOKEN = Mark(MarkKind.TOKEN, INFINITY)
 """Of a source that has ended: no other has to wait for its tokens."""
 
 
-class Speculation:
+class Speculation(Stateful):
     """How far progress has come at an operator inside a loop. `inside`: the ports that the loop
     leads to; `external`: by port, the external progress, which is a cti at the others; `came`: the
     times of the speculative punctuation that is on its way, by port; `missing`: the ports at which
     it has not come."""
+
+    fields = Fields(arrays=("external", "came", "missing"))
 
     def __init__(self, inside: Sequence[bool], external: Sequence[int]) -> None:
         self.inside = np.array(inside, np.bool_)
@@ -93,10 +95,3 @@ class Speculation:
             return None
         self.came[:], self.missing = INFINITY, self.inside.copy()
         return min(time, known)
-
-    def snapshot(self) -> NDArray[np.int64]:
-        return np.stack([self.external, self.came, self.missing.astype(np.int64)])
-
-    def restore(self, rows: NDArray[np.generic]) -> None:
-        self.external, self.came, missing = (row.copy() for row in rows.astype(np.int64))
-        self.missing = missing.astype(np.bool_)

@@ -39,9 +39,8 @@ class _Windows(NamedTuple):
 class Emitted:
     """`trace`: by place, what has come out."""
 
-    def __init__(self, places: int) -> None:
+    def __init__(self) -> None:
         self.trace = Allotted(VALUE)
-        self.trace.make_slots(places)
 
     def inherited(
         self, parents: Int64s, runs: Int64Table, bounds: Int64s, final: int

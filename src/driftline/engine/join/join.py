@@ -45,13 +45,15 @@ from numpy.typing import NDArray
 
 from driftline.engine.core.batch import Batch, empty, has_removals, latest_start
 from driftline.engine.core.labels import greatest, raise_to
-from driftline.engine.core.operator import Arrays, Operator, Span, joined_span, span_of
+from driftline.engine.core.operator import Operator
 from driftline.engine.expressions import expansion
 from driftline.engine.join.coverage import Matches
 from driftline.engine.join.preserved import Preserved
 from driftline.engine.join.side import KeyedLifetimes, Side
 from driftline.engine.limits import limits
 from driftline.engine.state.end_times import EndTimes
+from driftline.engine.state.fields import Fields
+from driftline.engine.state.progress import Progress
 from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, rows_at, without_columns
 from driftline.model.time import BEGINNING, INFINITY
@@ -66,7 +68,6 @@ _PAIR_BYTES, _FIELD_BYTES = 40, 12
 """About how many bytes a pair has, and each of its columns."""
 _PIECE = 4_000_000
 """So many pairs are held against a residual condition at once."""
-_SIDES = ("left", "right")
 _PRESERVED: dict[How, tuple[bool, bool]] = {
     "inner": (False, False),
     "left": (True, False),
@@ -104,6 +105,7 @@ class Join(Operator):
     matches it matches for ever, and what starts later does not, see `plan.until`."""
 
     ports = 2
+    fields = Fields(parts=("progress", "ends", "left", "right"))
     expands = True
     knows_ends = True
     keeps_labels = True
@@ -131,7 +133,7 @@ class Join(Operator):
         self.pairs_come_out = how not in ("semi", "anti")
         self.residual = residual
         self.high_of_inputs = high_of_inputs
-        self.sides = tuple(
+        self.left, self.right = self.sides = tuple(
             Side(schema, keys, kept, *lasts)
             for schema, keys, kept, lasts in zip(
                 (left, right),
@@ -141,7 +143,7 @@ class Join(Operator):
                 strict=True,
             )
         )
-        self.latest_cti = BEGINNING  # the output's
+        self.progress = Progress(ports=2)
         self.ends: EndTimes | None = None  # of what has been emitted, if expiry goes by it
         self.preserved = tuple(
             Preserved(
@@ -155,10 +157,6 @@ class Join(Operator):
             for port, kept in enumerate(preserved)
         )
         self.preserves = any(preserved)
-
-    @property
-    def frontier(self) -> int:
-        return min(side.cti for side in self.sides)
 
     def pass_on(self, *, every: bool) -> None:
         self.ends = None if every else EndTimes()
@@ -174,10 +172,10 @@ class Join(Operator):
 
     def _worked_on(self, port: int, batch: Batch) -> Batch:
         parts = self._changed(port, batch) if len(batch) else []
-        self.sides[port].cti = max(self.sides[port].cti, batch.cti)
+        self.progress.receive(port, batch.cti)
         for either in (_LEFT, _RIGHT):
             self._evict(either)
-        cti = self._promise()
+        cti = self.progress.promise(self.progress.time)
         high = batch.high if self.high_of_inputs else BEGINNING
         if not parts:
             return empty(self.schema, cti, high)
@@ -196,7 +194,7 @@ class Join(Operator):
         rows, keyed = own.keyed(batch)
         preserved = self.preserved[port]
         if preserved is not None and preserved.for_good:
-            known, batch = batch, preserved.unsettled(batch, rows, self.frontier)
+            known, batch = batch, preserved.unsettled(batch, rows, self.progress.time)
             rows, keyed = (rows, keyed) if batch is known else own.keyed(batch)
         pairs = self._pairs(port, keyed, lambda some: rows_at(batch.payload, rows[some]))
         pairs.one = rows[pairs.one]
@@ -204,7 +202,7 @@ class Join(Operator):
             self._share(other, keyed, pairs.place)
         start, end, weight = _times(
             pairs.one, pairs.place, batch.vs, batch.ve, batch.weight,
-            other.vs, other.ve, other.weight,
+            other.vs.values, other.ve.values, other.weight.values,
         )  # fmt: skip
         parts: list[_Part] = []
         if self.pairs_come_out and len(pairs.one):
@@ -212,18 +210,18 @@ class Join(Operator):
         if not self.preserves:
             self._hold(port, batch, rows, keyed)
             return parts
-        matches = Matches(pairs.one, start, end, other.weight[pairs.place])
+        matches = Matches(pairs.one, start, end, other.weight.values[pairs.place])
         preserved = self.preserved[1 - port]
         if preserved is not None and len(pairs.one):
             changed = replace(matches, weight=batch.weight[pairs.one])
-            place, start, end, sign = preserved.correct(pairs.place, changed, self.frontier)
+            place, start, end, sign = preserved.correct(pairs.place, changed, self.progress.time)
             alone = self._alone(1 - port, other.rows.take(place))
-            parts.append(_Part(start, end, sign * other.weight[place], alone))
+            parts.append(_Part(start, end, sign * other.weight.values[place], alone))
         preserved = self.preserved[port]
         if preserved is None:
             self._hold(port, batch, rows, keyed)
         else:
-            cut = preserved.cut(batch, matches, self.frontier)
+            cut = preserved.cut(batch, matches, self.progress.time)
             one, start, end = cut.changes()
             alone = self._alone(port, rows_at(batch.payload, one))
             parts.append(_Part(start, end, batch.weight[one], alone))
@@ -235,12 +233,12 @@ class Join(Operator):
         """What takes part in the work on some lifetimes: of an inner join their partners, and rows
         that were taken back and would be; where a side is preserved, whatever has their keys."""
         if self.preserves:
-            self.share(keyed.low, sum(len(side.index) for side in self.sides))
+            self.share(keyed.low, sum(side.places.live for side in self.sides))
             return
         assert self.participants is not None
-        if other.labels is not None and len(partners):
+        if len(other.most) and len(partners):
             found = np.array(self.label, np.int64)
-            raise_to(other.labels, partners, found, other.most)
+            raise_to(other.labels.values, partners, found, other.most)
             self.participants = tuple(found.tolist())
         if other.removed is not None:
             self.participants = greatest(self.participants, other.removed.of(keyed.low))
@@ -263,14 +261,14 @@ class Join(Operator):
     def _matches_within(self, port: int, places: Int64s, start: Int64s, end: Int64s) -> Matches:
         """What held lifetimes of one side match of the other."""
         side, other = self.sides[port], self.sides[1 - port]
-        keyed = KeyedLifetimes(side.low[places], side.high[places], start, end)
+        keyed = KeyedLifetimes(side.low.values[places], side.high.values[places], start, end)
         with expansion.refused_at_once():
             pairs = self._pairs(port, keyed, lambda some: side.rows.take(places[some]))
         return Matches(
             pairs.one,
-            np.maximum(start[pairs.one], other.vs[pairs.place]),
-            np.minimum(end[pairs.one], other.ve[pairs.place]),
-            other.weight[pairs.place],
+            np.maximum(start[pairs.one], other.vs.values[pairs.place]),
+            np.minimum(end[pairs.one], other.ve.values[pairs.place]),
+            other.weight.values[pairs.place],
         )
 
     def _pairs(self, port: int, keyed: KeyedLifetimes, rows: Rows) -> _Pairs:
@@ -316,7 +314,7 @@ class Join(Operator):
 
     def _bound(self, port: int) -> int:
         """The lifetimes of a side that end at or before this time may go."""
-        return self.frontier if self.preserves else self.sides[1 - port].cti
+        return self.progress.time if self.preserves else self.progress.latest[1 - port]
 
     def _evict(self, port: int) -> None:
         """Drop what is no longer needed of a side."""
@@ -326,20 +324,13 @@ class Join(Operator):
             return
         other = self.preserved[1 - port]
         if other is not None and other.for_good and bound < INFINITY:
-            going = places[side.weight[places] != 0]
+            going = places[side.weight.values[places] != 0]
             with expansion.refused_at_once():
                 pairs = self._pairs(
                     port, side.held(going), lambda some: side.rows.take(going[some])
                 )
-            other.settle(pairs.place, self.frontier)
+            other.settle(pairs.place, self.progress.time)
         side.drop(numbers, bound)
-
-    def _promise(self) -> int:
-        """The cti to put out, BEGINNING if there is nothing new to promise."""
-        if self.frontier <= self.latest_cti:
-            return BEGINNING
-        self.latest_cti = self.frontier
-        return self.latest_cti
 
     def _paired(self, port: int, own: pa.RecordBatch, pairs: _Pairs) -> pa.RecordBatch:
         """The rows of pairs, with the columns that are read downstream."""
@@ -376,28 +367,6 @@ class Join(Operator):
         columns = [*rows.columns, *nulls] if port == _LEFT else [*nulls, *rows.columns]
         return _rows(columns, self.schema, len(rows))
 
-    def state_size(self) -> tuple[int, int]:
-        sizes = [side.size() for side in self.sides]
-        return sum(rows for rows, _ in sizes), sum(nbytes for _, nbytes in sizes)
-
-    def state_span(self) -> Span:
-        return joined_span(*(span_of(side.times()) for side in self.sides))
-
-    def snapshot(self) -> Arrays:
-        arrays: Arrays = {"latest_cti": np.array([self.latest_cti], np.int64)}
-        if self.ends is not None:
-            arrays.update({f"ends.{part}": array for part, array in self.ends.snapshot().items()})
-        for name, side in zip(_SIDES, self.sides, strict=True):
-            arrays.update({f"{name}.{part}": array for part, array in side.snapshot().items()})
-        return arrays
-
-    def restore(self, arrays: Arrays) -> None:
-        self.latest_cti = int(arrays["latest_cti"][0])
-        if self.ends is not None:
-            self.ends.restore(_parts(arrays, "ends"))
-        for name, side in zip(_SIDES, self.sides, strict=True):
-            side.restore(_parts(arrays, name))
-
 
 @compiled
 def _times(
@@ -419,16 +388,6 @@ def _times(
         end[pair] = min(ve[mine], other_ve[theirs])
         product[pair] = weight[mine] * other_weight[theirs]
     return start, end, product
-
-
-def _parts(arrays: Arrays, name: str) -> Arrays:
-    """What a snapshot holds of one part."""
-    prefix = f"{name}."
-    return {
-        part.removeprefix(prefix): array
-        for part, array in arrays.items()
-        if part.startswith(prefix)
-    }
 
 
 def _shifted(rows: Rows, start: int, which: Int64s) -> pa.RecordBatch:

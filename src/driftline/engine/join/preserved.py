@@ -79,10 +79,11 @@ class Preserved:
             return parents, again
         prints = batch.row_fingerprints()
         places = self.side.find(prints, batch.vs, batch.ve)
-        gone = (places != NO_SLOT) & (self.side.weight[places] == 0)
-        again[gone] = places[gone]
+        known = np.flatnonzero(places != NO_SLOT)
+        gone = known[self.side.weight.values[places[known]] == 0]
+        again[gone], places[gone] = places[gone], NO_SLOT
         old = np.flatnonzero(is_old)
-        places = np.where(gone, NO_SLOT, places)[old]
+        places = places[old]
         chains, first = Slots().find_or_add(prints.take(old).with_numbers(batch.vs[old]))
         found = np.flatnonzero(places != NO_SLOT)
         found = found[np.argsort(batch.ve[old[found]], kind="stable")]
@@ -102,7 +103,7 @@ class Preserved:
         (`changed`, one for each of `places`): place, start, end, and 1 or -1."""
         affected, one = np.unique(places, return_inverse=True)
         changed = Matches(one, changed.start, changed.end, changed.weight)
-        start, end = self.side.ve[affected], np.full(len(affected), BEGINNING)
+        start, end = self.side.ve.values[affected], np.full(len(affected), BEGINNING)
         np.minimum.at(start, one, changed.start)
         np.maximum.at(end, one, changed.end)
         start = np.maximum(start, final)
@@ -113,7 +114,7 @@ class Preserved:
     def settle(self, places: Int64s, frontier: int) -> None:
         """Drop lifetimes that have a match which began before the frontier, and never ends."""
         places = np.unique(places)
-        self.side.take_out(places[self.side.ve[places] > frontier])
+        self.side.take_out(places[self.side.ve.values[places] > frontier])
 
     def unsettled(self, batch: Batch, rows: Int64s, final: int) -> Batch:
         """A batch without the changes to lifetimes that are settled. What starts before the final

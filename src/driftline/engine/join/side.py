@@ -21,14 +21,14 @@ import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.labels import KeyLabels, Vector, label_new, raise_at
-from driftline.engine.core.operator import Arrays
 from driftline.engine.join.emitted import Emitted
 from driftline.engine.join.index import Index, at_most, in_order
+from driftline.engine.state.fields import Fields, Stateful
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
-from driftline.engine.state.growing import grown
+from driftline.engine.state.free_places import Places
+from driftline.engine.state.growing import KeyColumn, grown
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import NO_SLOT, Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, UInt64s, to_arrow
 from driftline.model.time import BEGINNING, INFINITY
@@ -53,13 +53,21 @@ class KeyedLifetimes:
         return KeyedLifetimes(self.low[rows], self.high[rows], self.vs[rows], self.ve[rows])
 
 
-class Side:
-    """`cti`: the input's latest promise. `span`: how long after its vs a lifetime can find partners
-    at most, so that the index has it end then; `lasting`: how long after it anything can change.
-    `vs`, `ve`, `weight`, `low`, `high`: by place, weight 0 where nothing is. `slot_of`: a place's
-    slot in `identities`, whose place is in `place_at`. `labels`: by place, what a lifetime comes
-    from, `most`: the greatest of these, and `removed`: by key, what those come from of which some
-    was taken back, if outputs are heeded. `emitted`: on a preserved side, what has come out."""
+class Side(Stateful):
+    """`span`: how long after its vs a lifetime can find partners at most, so that the index has it
+    end then; `lasting`: how long after it anything can change. By place, of `places`: `vs`, `ve`,
+    `low` and `high` of its key, `rows`, and `weight`, which is 0 of what was taken back and is not
+    dropped yet. `slot_of`: a place's slot in `identities`, whose place is in `place_at`. `labels`:
+    by place, what a lifetime comes from (without words, unless outputs are heeded), `most`: the
+    greatest of these, and `removed`: by key, what those come from of which some was taken back.
+    `emitted`: on a preserved side, what has come out."""
+
+    fields = Fields(
+        keys="places",
+        by_key=("vs", "ve", "weight", "low", "high", "labels", "rows"),
+        derived=("slot_of",),
+        times=("vs",),
+    )
 
     def __init__(
         self,
@@ -73,22 +81,24 @@ class Side:
         self.span, self.lasting = span, lasting
         self.keys = [schema.get_field_index(name) for name in keys]
         self.preserved = preserved
-        self.cti = BEGINNING
+        if preserved:
+            self.fields = Side.fields | Fields(by_key=("emitted.trace",))
         self.removed: KeyLabels | None = None
-        self._clear()
+        self._start_empty()
 
-    def _clear(self) -> None:
-        self.vs, self.ve, self.weight = (np.zeros(_SMALLEST, np.int64) for _ in range(3))
-        self.low, self.high = (np.zeros(_SMALLEST, np.uint64) for _ in range(2))
-        self.slot_of = np.full(_SMALLEST, NO_SLOT, np.int64)
-        self.labels: Int64s | None = None
-        self.most = np.zeros(0, np.int64)
-        self.free = np.arange(_SMALLEST)
+    def _start_empty(self) -> None:
+        self.places, self.room = Places(), 0
+        self.vs, self.ve = (KeyColumn(np.int64, fill=None) for _ in range(2))
+        self.low, self.high = (KeyColumn(np.uint64, fill=None) for _ in range(2))
+        self.weight = KeyColumn(np.int64)
+        self.slot_of = KeyColumn(np.int64, fill=NO_SLOT)
         self.rows = RowStore(self.schema)
+        self.labels = KeyColumn(np.int64, fill=None, words=0)
+        self.most = np.zeros(0, np.int64)
         self.index = Index(self.lasting)
         self.identities: Slots | None = None
         self.place_at = np.zeros(0, np.int64)
-        self.emitted = Emitted(_SMALLEST) if self.preserved else None
+        self.emitted = Emitted() if self.preserved else None
 
     def keyed(self, batch: Batch) -> tuple[Int64s, KeyedLifetimes]:
         """The changes of a batch that can have a match, as none of their keys is null."""
@@ -109,13 +119,18 @@ class Side:
         return at_most(vs, ve, self.span)
 
     def held(self, places: Int64s) -> KeyedLifetimes:
-        return KeyedLifetimes(self.low[places], self.high[places], self.vs[places], self.ve[places])
+        return KeyedLifetimes(
+            self.low.values[places],
+            self.high.values[places],
+            self.vs.values[places],
+            self.ve.values[places],
+        )
 
     def overlapping(self, others: KeyedLifetimes, most: int) -> tuple[Int64s, Int64s]:
         """Which of some lifetimes of the other side overlaps what is held at which place. Where
         there are more than `most`, not all are given, but more than `most`."""
         return self.index.overlapping(
-            others.low, others.high, others.vs, others.ve, self.high, most
+            others.low, others.high, others.vs, others.ve, self.high.values, most
         )
 
     def add(
@@ -149,9 +164,8 @@ class Side:
             to[new] = new_places
         else:
             added, to, rows = keyed.take(new), new_places, rows.take(to_arrow(new))
-        self.low[to], self.high[to], self.vs[to], self.ve[to] = (
-            added.low, added.high, added.vs, added.ve,
-        )  # fmt: skip
+        self.low.values[to], self.high.values[to] = added.low, added.high
+        self.vs.values[to], self.ve.values[to] = added.vs, added.ve
         self.rows.put(to, rows)
         self.index.add(added.low, added.vs, self.ends(added.vs, added.ve), to)
         if label is not None:
@@ -159,31 +173,31 @@ class Side:
             if self.identities is not None:
                 self._label_removed(keyed.low, places, weight)
         if self.identities is None:
-            self.weight[places] = weight[new]
+            self.weight.values[places] = weight[new]
         else:
-            self._show(_add_weights(self.weight, new_places, places, weight))
+            self._show(_add_weights(self.weight.values, new_places, places, weight))
         return new, new_places
 
     def _label(self, new: Int64s, places: Int64s, vector: Vector) -> None:
         """Note what took part in lifetimes, new ones among them."""
-        if self.labels is None:
-            self.labels = np.zeros((len(self.vs), len(vector)), np.int64)
+        if len(self.most) == 0:
+            self.labels = KeyColumn(np.int64, fill=None, words=len(vector))
+            self.labels.make_slots(self.room)
             self.most = np.zeros(len(vector), np.int64)
         own = np.array(vector, np.int64)
         if places is new:
-            label_new(self.labels, new, own, self.most)
+            label_new(self.labels.values, new, own, self.most)
         else:
-            raise_at(self.labels, new, places, own, self.most)
+            raise_at(self.labels.values, new, places, own, self.most)
 
     def _label_removed(self, keys: UInt64s, places: Int64s, weight: Int64s) -> None:
         """Note by key what took part in lifetimes of which something is taken back."""
         rows = np.flatnonzero(weight < 0)
         if len(rows) == 0:
             return
-        assert self.labels is not None
         if self.removed is None:
-            self.removed = KeyLabels(self.labels.shape[1])
-        self.removed.touch_each(keys[rows], self.labels[places[rows]], len(self.index))
+            self.removed = KeyLabels(len(self.most))
+        self.removed.touch_each(keys[rows], self.labels.values[places[rows]], self.places.live)
 
     def find(self, rows: Fingerprints, vs: Int64s, ve: Int64s) -> Int64s:
         """The places of lifetimes, given the fingerprints of their rows; NO_SLOT if not held."""
@@ -203,25 +217,22 @@ class Side:
 
     def drop(self, numbers: list[int], bound: int) -> None:
         """Drop what `evictable` names."""
-        most = len(self.index)
+        most = self.places.live
         gone = self.index.ended(numbers, bound)
         self.index.drop(numbers, bound)
-        self.weight[gone] = 0
-        self.rows.forget(gone)
-        self.free = np.concatenate([self.free, gone])
-        if self.emitted is not None:
-            self.emitted.trace.clear(gone)
         if self.identities is not None:
-            slots = self.slot_of[gone]
+            slots = self.slot_of.values[gone]
             self.identities.remove(slots[slots != NO_SLOT])
-            self.slot_of[gone] = NO_SLOT
+        self.remove_slots(gone)
         # By what was held before: what fills up with every batch and empties again is not sparse.
-        if len(self.vs) > _SMALLEST and _SPARSE * most < len(self.vs):
-            self.restore(self.snapshot())
+        if self.room > _SMALLEST and _SPARSE * most < self.room:
+            held = self.snapshot()
+            self._start_empty()
+            self.restore(held)
 
     def take_out(self, places: Int64s) -> None:
         """Drop lifetimes, wherever they end."""
-        self.weight[places] = 0
+        self.weight.values[places] = 0
         self._show(places)
 
     def _identify(self) -> None:
@@ -231,14 +242,14 @@ class Side:
             return
         prints = fingerprints(self.rows.take(places).columns, len(places))
         slots, new = self.identities.find_or_add(
-            prints.with_numbers(self.vs[places], self.ve[places])
+            prints.with_numbers(self.vs.values[places], self.ve.values[places])
         )
         self._assign(slots[new], places[new])
-        weight = self.weight[places]
-        self.weight[places] = 0
-        np.add.at(self.weight, self.place_at[slots], weight)
-        if self.labels is not None:
-            np.maximum.at(self.labels, self.place_at[slots], self.labels[places])
+        weights, labels = self.weight.values, self.labels.values
+        weight = weights[places]
+        weights[places] = 0
+        np.add.at(weights, self.place_at[slots], weight)
+        np.maximum.at(labels, self.place_at[slots], labels[places])
         self._show(places)
 
     def _assign(self, slots: Int64s, places: Int64s) -> None:
@@ -247,76 +258,32 @@ class Side:
         needed = int(slots.max()) + 1
         self.place_at = grown(self.place_at, needed)
         self.place_at[slots] = places
-        self.slot_of[places] = slots
+        self.slot_of.values[places] = slots
 
     def _show(self, places: Int64s) -> None:
         """Make the index find what has a weight, and nothing else."""
-        ends = self.ends(self.vs[places], self.ve[places])
-        self.index.set_ends(places, np.where(self.weight[places] != 0, ends, BEGINNING))
+        ends = self.ends(self.vs.values[places], self.ve.values[places])
+        self.index.set_ends(places, np.where(self.weight.values[places] != 0, ends, BEGINNING))
 
     def _allot(self, count: int) -> Int64s:
-        capacity = len(self.vs)
-        if count > len(self.free):
-            needed = capacity + count - len(self.free)
-            for name in ("vs", "ve", "weight", "low", "high", "slot_of"):
-                setattr(self, name, grown(getattr(self, name), needed))
-            if self.labels is not None:
-                self.labels = grown(self.labels, len(self.vs))
-            self.slot_of[capacity:] = NO_SLOT
-            self.free = np.concatenate([self.free, np.arange(capacity, len(self.vs))])
-            if self.emitted is not None:
-                self.emitted.trace.make_slots(len(self.vs))
-        allotted = self.free[len(self.free) - count :]
-        self.free = self.free[: len(self.free) - count]
-        return allotted
+        places = self.places.take(count)
+        self.make_slots()
+        return places
 
-    def size(self) -> tuple[int, int]:
-        arrays = (self.vs, self.ve, self.weight, self.low, self.high, self.slot_of, self.free)
-        emitted = 0 if self.emitted is None else self.emitted.trace.nbytes
-        own = sum(array.nbytes for array in arrays)
-        own += 0 if self.labels is None else self.labels.nbytes
-        return len(self.index), own + emitted + self.rows.nbytes + self.index.nbytes
+    def derive(self) -> None:
+        """What was taken back is dropped, and the index finds the rest."""
+        places = self.places.live_slots()
+        self.remove_slots(places[self.weight.values[places] == 0])
+        places = self.places.live_slots()
+        held = self.held(places)
+        self.index.add(held.low, held.vs, self.ends(held.vs, held.ve), places)
+        self.most = self.labels.values.max(axis=0, initial=0)
+        if (self.weight.values[places] < 0).any():
+            self._identify()
 
-    def times(self) -> Int64s:
-        """The vs of all that is held."""
-        places = self.index.places()
-        times: Int64s = self.vs[places[self.weight[places] != 0]]
-        return times
-
-    def snapshot(self) -> Arrays:
-        places = self.index.places()
-        places = places[self.weight[places] != 0]
-        names = ("vs", "ve", "weight", "low", "high")
-        arrays: Arrays = {name: getattr(self, name)[places] for name in names}
-        if self.emitted is not None:
-            arrays |= self.emitted.trace.snapshot(places, "emitted")
-        if self.labels is not None:
-            arrays["labels"] = self.labels[places]
-        arrays["cti"] = np.array([self.cti], np.int64)
-        arrays["rows"] = rows_to_bytes(self.rows.take(places))
-        return arrays
-
-    def restore(self, arrays: Arrays) -> None:
-        self._clear()
-        self.cti = int(arrays["cti"][0])
-        keyed = KeyedLifetimes(
-            arrays["low"].astype(np.uint64),
-            arrays["high"].astype(np.uint64),
-            arrays["vs"].astype(np.int64),
-            arrays["ve"].astype(np.int64),
-        )
-        weight = arrays["weight"].astype(np.int64)
-        new, places = self.add(keyed, weight, rows_from_bytes(arrays["rows"]))
-        if self.emitted is not None:
-            place_of = np.empty(len(new), np.int64)
-            place_of[new] = places
-            self.emitted.trace.restore(place_of, arrays, "emitted")
-        if "labels" in arrays:
-            labels = arrays["labels"].astype(np.int64)
-            self._label(places, places, (0,) * labels.shape[1])
-            assert self.labels is not None
-            self.labels[places] = labels[new]
-            self.most = labels.max(axis=0, initial=0)
+    def state_size(self) -> tuple[int, int]:
+        _, taken = super().state_size()
+        return self.places.live, taken + self.index.nbytes
 
 
 @compiled

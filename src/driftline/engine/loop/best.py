@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Arrays, Span, joined_span, span_of
+from driftline.engine.core.operator import Span, joined_span, span_of
 from driftline.engine.loop import best_derivations as derivations
 from driftline.engine.loop import best_kernel as kernel
 from driftline.engine.loop.best_values import Numbered, Words
@@ -44,14 +44,15 @@ from driftline.engine.loop.outgoing import Outgoing
 from driftline.engine.state import trace
 from driftline.engine.state.allotted import Allotted
 from driftline.engine.state.due_times import Due
+from driftline.engine.state.fields import Fields
 from driftline.engine.state.fingerprints import fingerprints
-from driftline.engine.state.growing import grown
+from driftline.engine.state.growing import KeyColumn
 from driftline.engine.state.longest import evict
 from driftline.engine.state.order_keys import valid
 from driftline.engine.state.row_store import RowStore
+from driftline.engine.state.several_runs import SeveralRuns
 from driftline.engine.state.slot_lists import NOWHERE, by_slot_in, each_once_in
 from driftline.engine.state.slots import NO_SLOT, Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import BEGINNING, INFINITY
 
@@ -71,10 +72,17 @@ class Best(Levelled):
     stays when there is a better one; `keeps_outgoing`: whether its answer is that of the loop.
 
     `starts`, `lasts`: bounds of the lifetimes of each slot's derivations; `number_of`: room to
-    number slots in, see `slot_lists`; `touched`, `touching`: see `Touched`, and the slots it is
-    about; `ends`: the least end of what is held of each slot; `waiting`: by level, the slots that
-    have to be looked at; `emptied`: slots that may have nothing left."""
+    number slots in, see `slot_lists`; `best`, `changed`, `touching`: see `Touched`, and the slots
+    it is about; `ends`: the least end of what is held of each slot; `waiting`: by level, the slots
+    that have to be looked at; `emptied`: slots that may have nothing left."""
 
+    fields = Fields(
+        keys="slots",
+        by_key=("derived", "emitted", "store", "ends", "starts", "lasts"),
+        derived=("best", "changed", "number_of"),
+        numbers=("cti", "waits_for"),
+        parts=("aggregates",),
+    )
     improves = True
 
     def __init__(
@@ -94,18 +102,28 @@ class Best(Levelled):
         ]
         self.lists = max(len(aggregates), 1)
         self.cti, self.outgoing = BEGINNING, Outgoing(1 + len(aggregates))
+        if keeps_outgoing:
+            self.fields = Best.fields | Fields(by_key=("outgoing.trace",))
         self._start_empty()
 
     def _start_empty(self) -> None:
         self.slots, self.store, self.ends = Slots(), RowStore(self.keys), Due()
-        self.derived = Allotted(derivations.DERIVED)
+        self.room = 0
+        self.derived = SeveralRuns(derivations.DERIVED, self.lists, Allotted)
         self.emitted = Allotted(kernel.KEYS + 2 * len(self.aggregates))
         self.outgoing.start_empty()
-        self.starts, self.lasts, self.number_of = _NONE, _NONE, _NONE
-        self.touched = kernel.Touched(_NONE, np.empty(0, np.bool_))
+        self.starts = KeyColumn(np.int64, fill=INFINITY)
+        self.lasts = KeyColumn(np.int64, fill=BEGINNING)
+        self.number_of = KeyColumn(np.int64, fill=NOWHERE)
+        self.best = KeyColumn(np.int64, fill=INFINITY, words=self.lists)
+        self.changed = KeyColumn(np.bool_)
         self.touching: list[Int64s] = []
         self.waiting: dict[int, list[Int64s]] = {}
         self.emptied: list[Int64s] = []
+
+    @property
+    def touched(self) -> kernel.Touched:
+        return kernel.Touched(self.best.values.reshape(-1), self.changed.values)
 
     def take_in(self, batch: Batch, columns: list[pa.Array], levels: Int64s) -> None:
         keys, arguments = columns[: len(self.keys)], columns[len(self.keys) :]
@@ -116,8 +134,9 @@ class Best(Levelled):
             nothing, nothing.astype(np.int64), level, vs, ve, weight, _NONE
         )
         touched, lowest = derivations.reaching(
-            slots, some, self.starts, self.lasts, self.ends.times, self.ends.least, self.number_of
-        )
+            slots, some, self.starts.values, self.lasts.values, self.ends.times, self.ends.least,
+            self.number_of.values,
+        )  # fmt: skip
         self._wait(touched, lowest)
         self.touching.append(touched)
         for number in range(self.lists):
@@ -140,10 +159,10 @@ class Best(Levelled):
         self, slots: Int64s, left: Int64s, some: derivations.BestDerivations, number: int
     ) -> None:
         """Take in changes whose runs are long, or have to get longer."""
-        touched, counts, order = by_slot_in(slots[left], self.number_of)
+        touched, counts, order = by_slot_in(slots[left], self.number_of.values)
         runs = self.lists * touched + number
-        needed = np.maximum(self.derived.sizes(runs) + counts, derivations.SMALLEST)
-        self.derived.reserve(runs, needed)
+        needed = np.maximum(self.derived.runs.sizes(runs) + counts, derivations.SMALLEST)
+        self.derived.runs.reserve(runs, needed)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         derivations.merge(runs, bounds, left[order], some, self.derived.arrays)
 
@@ -153,27 +172,14 @@ class Best(Levelled):
             rows = [column.take(pa.array(new)) for column in keys]
             if rows:
                 self.store.put(slots[new], pa.RecordBatch.from_arrays(rows, schema=self.keys))
-            self.derived.make_slots(self.lists * self.slots.used)
-            self.emitted.make_slots(self.slots.used)
-            self._make_room()
+            self.make_slots()
         return slots
-
-    def _make_room(self) -> None:
-        """See to it that all slots have bounds."""
-        self.ends.make_slots(self.slots.used)
-        self.starts = grown(self.starts, self.slots.used, INFINITY)
-        self.lasts = grown(self.lasts, self.slots.used, BEGINNING)
-        self.number_of = grown(self.number_of, self.slots.used, NOWHERE)
-        self.touched = kernel.Touched(
-            grown(self.touched.best, self.lists * self.slots.used, INFINITY),
-            grown(self.touched.changed, self.slots.used),
-        )
 
     def _keys_of(self, runs: Int64s, values: Words) -> Int64s:
         """The keys in some runs, if their order has to be found."""
         if not isinstance(values, Numbered):
             return _NONE
-        ints = self.derived.snapshot(runs, "")[".ints"].astype(np.int64)
+        ints = self.derived.runs.of(runs)
         keys: Int64s = ints[ints[:, derivations.NULL] == 0, derivations.KEY]
         return keys
 
@@ -191,14 +197,14 @@ class Best(Levelled):
             return None
         slots = ready[0]
         if len(ready) > 1:
-            slots = each_once_in(np.concatenate(ready), self.number_of)
+            slots = each_once_in(np.concatenate(ready), self.number_of.values)
         slots = np.sort(slots)  # so that what lies together is read together
         made = kernel.turn(
-            slots, level, self.cti, self.derived.arrays, self.emitted.arrays, self.starts,
-            self.lasts, self.touched, len(self.aggregates), self.stays,
+            slots, level, self.cti, self.derived.arrays, self.emitted.arrays, self.starts.values,
+            self.lasts.values, self.touched, len(self.aggregates), self.stays,
         )  # fmt: skip
         self._wait(slots, made.due)
-        self.emptied.append(slots[self.derived.sizes(self.lists * slots) == 0])
+        self.emptied.append(slots[self.derived.runs.sizes(self.lists * slots) == 0])
         changes, count = self._corrected(level, made)
         if not self.waiting:
             self._rest()
@@ -219,7 +225,7 @@ class Best(Levelled):
             made.slots, level, self.cti, made.pieces, made.bounds, self.emitted.arrays, old, changes
         )
         slots = changes[trace.KEY, :count]
-        self.touched.changed[slots] = True
+        self.changed.values[slots] = True
         self._lower_ends(changes[:, :count])
         if self.keeps_outgoing:
             self.outgoing.changed.append(slots.copy())
@@ -259,8 +265,8 @@ class Best(Levelled):
     def _rest(self) -> None:
         """All turns are done: what was emitted is right at every level."""
         for slots in self.touching:
-            self.touched.best[self._runs_of(slots)] = INFINITY
-            self.touched.changed[slots] = False
+            self.best.clear(slots)
+            self.changed.clear(slots)
         self.touching = []
 
     def _values(self, state: Int64s, keys: list[Int64s]) -> list[pa.Array]:
@@ -283,20 +289,14 @@ class Best(Levelled):
         self.emptied = []
         ends = np.full(len(slots), INFINITY)
         derivations.evict(
-            slots, self.cti, self.derived.arrays, self.starts, self.lasts, self.lists, ends
-        )
+            slots, self.cti, self.derived.arrays, self.starts.values, self.lasts.values, self.lists,
+            ends,
+        )  # fmt: skip
         evict(self.emitted, slots, self.cti, ends)
         self.outgoing.evict(slots, self.cti, ends)
         self.ends.set(slots, ends)
-        held = self.derived.sizes(self.lists * slots) + self.emitted.sizes(slots)
-        gone = slots[held + self.outgoing.trace.sizes(slots) == 0]
-        self.slots.remove(gone)
-        self.store.forget(gone)
-        self.emitted.clear(gone)
-        self.outgoing.clear(gone)
-        for number in range(self.lists):
-            self.derived.clear(self.lists * gone + number)
-        self.starts[gone], self.lasts[gone] = INFINITY, BEGINNING
+        held = self.derived.runs.sizes(self.lists * slots) + self.emitted.sizes(slots)
+        self.remove_slots(slots[held + self.outgoing.trace.sizes(slots) == 0])
         for number, values in enumerate(self.aggregates):
             if values.is_full():
                 values.drop(self._used(number))
@@ -304,68 +304,30 @@ class Best(Levelled):
     def _used(self, number: int) -> Int64s:
         """The keys that are in use of one of the aggregates."""
         live = self.slots.live_slots()
-        derived = self.derived.snapshot(self.lists * live + number, "")[".ints"]
-        emitted, before = self.emitted.snapshot(live, "")[".ints"], kernel.KEYS + number
-        outgoing = self.outgoing.trace.snapshot(live, "")[".ints"][:, trace.VALUE + 1 + number]
+        derived = self.derived.runs.of(self.lists * live + number)
+        emitted, before = self.emitted.of(live), kernel.KEYS + number
+        outgoing = self.outgoing.trace.of(live)[:, trace.VALUE + 1 + number]
         both = emitted[:, before], emitted[:, before + self.lists]
         return np.unique(np.concatenate([derived[:, derivations.KEY], *both, outgoing]))
 
-    def _runs_of(self, slots: Int64s) -> Int64s:
-        runs: Int64s = (self.lists * slots[:, None] + np.arange(self.lists)).ravel()
-        return runs
-
-    def state_size(self) -> tuple[int, int]:
-        values = sum(each.nbytes for each in self.aggregates)
-        held = (self.derived, self.emitted, self.outgoing)
-        own = sum(each.nbytes for each in held) + self.store.nbytes + values
-        return sum(each.entries() for each in held), own
-
     def state_span(self) -> Span:
-        runs = self._runs_of(self.slots.live_slots())
-        derived = self.derived.snapshot(runs, "")[".ints"].astype(np.int64)
+        derived = self.derived.runs.of(self.derived.numbers(self.slots.live_slots()))
         return joined_span(
             *(span_of(derived[:, each]) for each in (derivations.VS, derivations.VE))
         )
 
-    def snapshot(self) -> Arrays:
-        live = self.slots.live_slots()
-        arrays = {
-            **self.slots.snapshot(),
-            **self.derived.snapshot(self._runs_of(live), "derived"),
-            **self.emitted.snapshot(live, "emitted"),
-            **(self.outgoing.trace.snapshot(live, "outgoing") if self.keeps_outgoing else {}),
-            "rows": rows_to_bytes(self.store.take(live)),
-            "ends": self.ends.of(live),
-            "starts": self.starts[live],
-            "lasts": self.lasts[live],
-            "cti": np.array([self.cti]),
-        }
-        if self.waiting:
-            arrays["due"] = np.array([self.due()])
-        for number, values in enumerate(self.aggregates):
-            arrays |= values.snapshot(f"value {number}")
-        return arrays
+    @property
+    def waits_for(self) -> int:
+        """The lowest level that any group waits for."""
+        return self.due()
 
-    def restore(self, arrays: Arrays) -> None:
-        self._start_empty()
-        self.slots.restore(arrays)
-        live, used = self.slots.live_slots(), self.slots.used
-        if len(self.keys):
-            self.store.put(live, rows_from_bytes(arrays["rows"]))
-        self.derived.make_slots(self.lists * used)
-        self.emitted.make_slots(used)
-        self.derived.restore(self._runs_of(live), arrays, "derived")
-        self.emitted.restore(live, arrays, "emitted")
-        if self.keeps_outgoing:
-            self.outgoing.trace.restore(live, arrays, "outgoing")
-        self.ends.set(live, arrays["ends"].astype(np.int64))
-        self._make_room()
-        self.starts[live], self.lasts[live] = arrays["starts"], arrays["lasts"]
-        self.cti = int(arrays["cti"][0])
-        for number, values in enumerate(self.aggregates):
-            values.restore(arrays, f"value {number}")
-        if "due" in arrays:  # turns find out which of the groups wait, and for which levels
-            self.waiting = {int(arrays["due"][0]): [live]}
-            self.touched.changed[live] = True
-            self.touching = [live]
-            self.emptied = [live]
+    @waits_for.setter
+    def waits_for(self, level: int) -> None:
+        """Turns find out which of the groups wait, and for which levels."""
+        if level == NEVER:
+            return
+        live = self.slots.live_slots()
+        self.waiting = {level: [live]}
+        self.changed.values[live] = True
+        self.touching = [live]
+        self.emptied = [live]

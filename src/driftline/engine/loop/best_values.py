@@ -13,20 +13,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.additive.aggregates import Aggregate, column_of
-from driftline.engine.core.operator import Arrays
+from driftline.engine.state.fields import Fields, Stateful
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import grown
 from driftline.engine.state.order_keys import order_keys, valid
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s
 
 _FEW = 1024
 """Up to so many values are kept without asking whether they are in use."""
 
 
-class Words:
+class Words(Stateful):
     """Values that are words."""
 
     def __init__(self, aggregate: Aggregate, schema: pa.Schema) -> None:
@@ -54,28 +53,17 @@ class Words:
         """Whether it is time to drop what is not in use."""
         return False
 
-    def snapshot(self, prefix: str) -> Arrays:
-        return {}
-
-    def restore(self, arrays: Arrays, prefix: str) -> None:
-        pass
-
-    @property
-    def nbytes(self) -> int:
-        return 0
-
 
 class Numbered(Words):
     """Values of other types. `numbers`: by value, its key; `asked`: the keys that were given out
     last; `kept`: how many there were when some were dropped."""
 
+    fields = Fields(keys="numbers", by_key=("store",))
+
     def __init__(self, aggregate: Aggregate, schema: pa.Schema) -> None:
         super().__init__(aggregate, schema)
         assert aggregate.argument is not None
         self.values = pa.schema([schema.field(aggregate.argument)])
-        self._start_empty()
-
-    def _start_empty(self) -> None:
         self.numbers, self.store, self.kept = Slots(), RowStore(self.values), 0
         self.asked = np.empty(0, np.int64)
 
@@ -108,23 +96,12 @@ class Numbered(Words):
 
     def drop(self, used: Int64s) -> None:
         gone = np.setdiff1d(self.numbers.live_slots(), used)
-        self.numbers.remove(gone)
-        self.store.forget(gone)
+        self.remove_slots(gone)
         self.kept = self.numbers.live
 
-    def snapshot(self, prefix: str) -> Arrays:
-        live = self.numbers.live_slots()
-        named = {f"{prefix}.{name}": each for name, each in self.numbers.snapshot().items()}
-        return {**named, f"{prefix}.values": rows_to_bytes(self.store.take(live))}
-
-    def restore(self, arrays: Arrays, prefix: str) -> None:
-        self._start_empty()
-        start = f"{prefix}."
-        own = {name.removeprefix(start): arrays[name] for name in arrays if name.startswith(start)}
-        self.numbers.restore(own)
-        self.store.put(self.numbers.live_slots(), rows_from_bytes(own["values"]))
+    def derive(self) -> None:
         self.kept = self.numbers.live
 
-    @property
-    def nbytes(self) -> int:
-        return self.store.nbytes + self.ranks.nbytes
+    def state_size(self) -> tuple[int, int]:
+        _, taken = super().state_size()
+        return 0, taken + self.ranks.nbytes

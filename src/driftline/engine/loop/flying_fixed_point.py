@@ -24,28 +24,31 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from driftline.engine.core.operator import Arrays
-from driftline.model.arrays import Int64s
+from driftline.engine.state.fields import Fields, Stateful
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.choices import Loops
 
 
-class FlyingFixedPoint:
+class FlyingFixedPoint(Stateful):
     """`definite`: the latest definite punctuation; `current`: the time with which the speculative
-    punctuation on its way has left, if there is one; `again`: the time of one that has to go round
-    again; `earliest`: the earliest change emitted since;
-    `high`: no change emitted so far is at or after it; of every head, `external`: the external
-    progress that has come there, and `back`: the time the speculative punctuation has come back
-    with. `speculative`, `promised`: how many speculative and definite punctuations there were."""
+    punctuation on its way has left, and `again`: that of one that has to go round again (BEGINNING:
+    there is none); `earliest`: the earliest change emitted since it left; `high`: no change emitted
+    so far is at or after it; of every head, `external`: the external progress that has come there,
+    `back`: the time the speculative punctuation has come back with, and `missing`: whether it has
+    not. `speculative`, `promised`: how many speculative and definite punctuations there were."""
+
+    fields = Fields(
+        numbers=("definite", "high", "earliest", "speculative", "promised", "current", "again"),
+        arrays=("external", "back", "missing"),
+    )
 
     def __init__(self, method: Loops, external: Sequence[int]) -> None:
         self.method = method
-        self.definite = self.high = BEGINNING
-        self.current: int | None = None
-        self.again: int | None = None
+        self.definite = self.high = self.current = self.again = BEGINNING
         self.earliest = INFINITY
         self.external = np.array(external, np.int64)
-        self.back: dict[int, int] = {}
+        self.back = np.full(len(self.external), INFINITY)
+        self.missing = np.ones(len(self.external), np.bool_)
         self.speculative = self.promised = 0
 
     @property
@@ -67,9 +70,9 @@ class FlyingFixedPoint:
     def next(self, ports: int, held: int) -> int | None:
         """The time with which a speculative punctuation is to leave now, if one is; `ports`: how
         far all inputs of the loop have come; `held`: the earliest change that a head holds back."""
-        if self.current is not None:
+        if self.current > BEGINNING:
             return None
-        if self.again is not None:
+        if self.again > BEGINNING:
             return self.again
         if self.method == "probing":
             return INFINITY
@@ -81,19 +84,19 @@ class FlyingFixedPoint:
 
     def leaves(self, time: int) -> None:
         """A speculative punctuation is sent round."""
-        self.current, self.again, self.earliest = time, None, INFINITY
-        self.back.clear()
+        self.current, self.again, self.earliest = time, BEGINNING, INFINITY
+        self.missing[:] = True
         self.speculative += 1
 
     def returns(self, head: int, time: int) -> int | None:
         """The speculative punctuation is back at a head; returns the definite punctuation that
         follows, if it is back at all of them and one does."""
-        self.back[head] = time
-        if len(self.back) < len(self.external):
+        self.back[head], self.missing[head] = time, False
+        if self.missing.any():
             return None
-        left, self.current = self.current, None
-        found = min(*self.back.values(), self.earliest)
-        if self.lodges and left is not None and found < left:
+        left, self.current = self.current, BEGINNING
+        found = min(int(self.back.min()), self.earliest)
+        if self.lodges and found < left:
             self.again = left
             return None
         if found <= self.definite:
@@ -101,26 +104,3 @@ class FlyingFixedPoint:
         self.definite = found
         self.promised += 1
         return found
-
-    def snapshot(self) -> Arrays:
-        numbers = [self.definite, self.high, self.earliest, self.speculative, self.promised]
-        back = [[head, time] for head, time in self.back.items()]
-        return {
-            "numbers": np.array(numbers, np.int64),
-            "current": _optional(self.current),
-            "again": _optional(self.again),
-            "external": self.external.copy(),
-            "back": np.array(back, np.int64).reshape(-1, 2),
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        numbers = map(int, arrays["numbers"].tolist())
-        self.definite, self.high, self.earliest, self.speculative, self.promised = numbers
-        self.current = next(iter(arrays["current"].tolist()), None)
-        self.again = next(iter(arrays["again"].tolist()), None)
-        self.external = arrays["external"].astype(np.int64)
-        self.back = dict(arrays["back"].astype(np.int64).tolist())
-
-
-def _optional(time: int | None) -> Int64s:
-    return np.array([] if time is None else [time], np.int64)

@@ -26,13 +26,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, empty
 from driftline.engine.core.graph import Graph, Step
 from driftline.engine.core.marks import Mark, MarkKind, Speculation
-from driftline.engine.core.operator import Arrays, Counters, Operator
+from driftline.engine.core.operator import Counters, Operator
 from driftline.engine.core.queues import Item
 from driftline.engine.join.join import Join
 from driftline.engine.loop.change_times import change_times
@@ -40,6 +39,7 @@ from driftline.engine.loop.flying_fixed_point import FlyingFixedPoint
 from driftline.engine.loop.held import Held
 from driftline.engine.loop.levelled import NEVER
 from driftline.engine.loop.loop import Loop, RuleHead
+from driftline.engine.state.fields import Fields
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.choices import Loops
 
@@ -67,6 +67,9 @@ class FreeLoop(Loop):
     not taken yet; `quantum`: how many turns it has at a time; `has_input`: whether a batch has come
     since the last quantum."""
 
+    fields = Loop.fields | Fields(
+        numbers=("quantum", "has_input", "silent"), parts=("merges", "held", "progress")
+    )
     runs_free = True
 
     def __init__(
@@ -258,32 +261,6 @@ class FreeLoop(Loop):
                 self.graph.admit(name, empty(schema, cti))
         for _, operator in self.by_level:
             operator.evict(cti)
-
-    def snapshot(self) -> Arrays:
-        stored = super().snapshot()
-        for name, merge in self.merges.items():
-            stored[f"marks of {name}"] = merge.snapshot()
-        held = [self.held[step.name].earliest() for step, _ in self.by_level]
-        numbers = [self.quantum, self.has_input, self.silent]
-        return {
-            **stored,
-            "held": np.array(held, np.int64),
-            "quantum": np.array(numbers, np.int64),
-            **{f"progress {name}": array for name, array in self.progress.snapshot().items()},
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        super().restore(arrays)
-        for name, merge in self.merges.items():
-            merge.restore(arrays[f"marks of {name}"])
-        for (step, _), earliest in zip(self.by_level, arrays["held"].tolist(), strict=True):
-            self.held[step.name].restore(earliest)
-        self.quantum, has_input, self.silent = map(int, arrays["quantum"].tolist())
-        self.has_input = bool(has_input)
-        before = "progress "
-        self.progress.restore(
-            {name.removeprefix(before): each for name, each in arrays.items() if before in name}
-        )
 
 
 def _merges(graph: Graph, heads: Sequence[RuleHead]) -> dict[str, Speculation]:

@@ -13,11 +13,14 @@ import numpy as np
 from driftline.engine.core.batch import Batch
 from driftline.engine.loop.change_times import change_times
 from driftline.engine.loop.levelled import NEVER, Levelled
-from driftline.model.arrays import to_numpy
+from driftline.engine.state.fields import Fields, Stateful
+from driftline.model.arrays import Int64Table, to_numpy
 from driftline.model.time import INFINITY
 
 
-class Held:
+class Held(Stateful):
+    fields = Fields(arrays=("levels_and_times",))
+
     def __init__(self, operator: Levelled) -> None:
         self.operator = operator
         self.since: dict[int, int] = {}
@@ -43,5 +46,10 @@ class Held:
             self.since.clear()
         return min(self.since.values(), default=INFINITY)
 
-    def restore(self, earliest: int) -> None:
-        self.since = {} if earliest == INFINITY else {self.operator.due(): earliest}
+    @property
+    def levels_and_times(self) -> Int64Table:
+        return np.array([*self.since.items()], np.int64).reshape(-1, 2)
+
+    @levels_and_times.setter
+    def levels_and_times(self, stored: Int64Table) -> None:
+        self.since = dict(stored.tolist())

@@ -26,16 +26,16 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Arrays, Span, joined_span, span_of
+from driftline.engine.core.operator import Span, joined_span, span_of
 from driftline.engine.loop import least_level_kernel as kernel
 from driftline.engine.loop import least_level_state as state
 from driftline.engine.loop.levelled import NEVER, Levelled
 from driftline.engine.loop.outgoing import Outgoing
 from driftline.engine.state.due_times import BLOCK, Due
+from driftline.engine.state.fields import Fields
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import NO_SLOT, Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.engine.state.trace import KEY, VALUE, VE, VS, WEIGHT
 from driftline.model.arrays import Int64s, Int64Table, to_arrow
 from driftline.model.time import BEGINNING, INFINITY
@@ -45,6 +45,11 @@ class LeastLevel(Levelled):
     """`held`: what is known of each slot; `waiting`: by level, slots that may have to be looked at;
     `ends`: the least end of what is held of each; `emptied`: those that may have nothing left."""
 
+    fields = Fields(
+        keys="slots",
+        by_key=("held", "store", "ends", "outgoing.trace"),
+        numbers=("cti", "waits_for"),
+    )
     keeps_outgoing = True
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -54,7 +59,7 @@ class LeastLevel(Levelled):
 
     def _start_empty(self) -> None:
         self.slots, self.store, self.ends = Slots(), RowStore(self.rows), Due()
-        self.held = state.nothing()
+        self.held, self.room = state.RowRecords(), 0
         self.outgoing.start_empty()
         self.waiting: dict[int, list[Int64s]] = {}
         self.emptied: list[Int64s] = []
@@ -65,15 +70,16 @@ class LeastLevel(Levelled):
             which = to_arrow(new)
             rows = [column.take(which) for column in columns]
             self.store.put(slots[new], pa.RecordBatch.from_arrays(rows, schema=self.rows))
-            self.held = state.with_slots(self.held, self.slots.used)
-            self.ends.make_slots(self.slots.used)
+            self.make_slots()
         given = kernel.Derived(slots, levels, batch.vs, batch.ve, batch.weight)
-        taken = kernel.take_in(given, self.cti, self.held, self.ends.times, self.ends.least, BLOCK)
-        self.held = self.held._replace(pool=taken.pool)
+        taken = kernel.take_in(
+            given, self.cti, self.held.arrays, self.ends.times, self.ends.least, BLOCK
+        )
+        self.held.use(taken.pool)
         if len(taken.left):
             some = kernel.Derived(*(column[taken.left] for column in given))
             order = np.lexsort((some.ve, some.vs, some.level, some.slot))
-            self.held = self.held._replace(pool=kernel.merge(order, some, self.held))
+            self.held.use(kernel.merge(order, some, self.held.arrays))
         self._wait(taken.slots, taken.levels)
 
     def _wait(self, slots: Int64s, levels: Int64s) -> None:
@@ -96,8 +102,8 @@ class LeastLevel(Levelled):
         if not ready:
             return None
         slots = ready[0] if len(ready) == 1 else np.concatenate(ready)
-        made = kernel.turn(slots, level, self.cti, self.held)
-        self.held = self.held._replace(pool=made.pool)
+        made = kernel.turn(slots, level, self.cti, self.held.arrays)
+        self.held.use(made.pool)
         self._wait(made.slots, made.levels)
         if len(made.changed):
             self.outgoing.changed.append(made.changed)
@@ -116,11 +122,11 @@ class LeastLevel(Levelled):
         self.outgoing.compare(self.cti, self._last_round, self._rows)
 
     def _last_round(self, slots: Int64s) -> tuple[Int64Table, Int64s]:
-        counts = self.held.records[slots, state.EMITTED]
+        counts = self.held.arrays.records[slots, state.EMITTED]
         pieces = np.empty((int(counts.sum()), VALUE), np.int64)
         segments = np.empty((int(counts.max(initial=0)), state.SEGMENT), np.int64)
         bounds = np.zeros(len(slots) + 1, np.int64)
-        kernel.stretches(slots, self.cti, self.held, segments, pieces, bounds)
+        kernel.stretches(slots, self.cti, self.held.arrays, segments, pieces, bounds)
         return pieces, bounds
 
     def _rows(self, changes: Int64Table) -> Batch:
@@ -135,58 +141,33 @@ class LeastLevel(Levelled):
         self.cti = max(self.cti, cti)
         ended = self.ends.up_to(self.cti)
         if len(ended):
-            pool, ends = kernel.evict(ended, self.cti, self.held)
-            self.held = self.held._replace(pool=pool)
+            pool, ends = kernel.evict(ended, self.cti, self.held.arrays)
+            self.held.use(pool)
             self.outgoing.evict(ended, self.cti)
             self.ends.set(ended, ends)
         if len(ended) == 0 and not self.emptied:
             return
         slots = np.unique(np.concatenate([ended, *self.emptied]))
         self.emptied = []
-        records = self.held.records[slots]
+        records = self.held.arrays.records[slots]
         is_empty = (records[:, state.SIZE] == 0) & (records[:, state.EMITTED] == 0)
-        gone = slots[is_empty & (self.slots.place_of[slots] != NO_SLOT)]
-        state.clear(gone, self.held)
-        self.outgoing.clear(gone)
-        self.slots.remove(gone)
-        self.store.forget(gone)
-        self.ends.set(gone, np.full(len(gone), INFINITY))
-
-    def state_size(self) -> tuple[int, int]:
-        _, derivations, segments = self.held.totals.tolist()
-        own = state.nbytes(self.held) + self.ends.times.nbytes + self.slots.nbytes
-        held = derivations + segments + self.outgoing.entries()
-        return held, own + self.store.nbytes + self.outgoing.nbytes
+        self.remove_slots(slots[is_empty & (self.slots.place_of[slots] != NO_SLOT)])
 
     def state_span(self) -> Span:
-        derived = state.snapshot(self.held, self.slots.live_slots())["derived.ints"]
-        times = [derived[:, state.VS], derived[:, state.VE]]
-        return joined_span(*(span_of(each.astype(np.int64)) for each in times))
+        derived = self.held.derivations(self.slots.live_slots())
+        return joined_span(*(span_of(derived[:, each]) for each in (state.VS, state.VE)))
 
-    def snapshot(self) -> Arrays:
-        live = self.slots.live_slots()
-        due = {"due": np.array([self.due()])} if self.waiting else {}
-        return {
-            **due,
-            **self.slots.snapshot(),
-            **state.snapshot(self.held, live),
-            **self.outgoing.trace.snapshot(live, "outgoing"),
-            "rows": rows_to_bytes(self.store.take(live)),
-            "ends": self.ends.of(live),
-            "cti": np.array([self.cti]),
-        }
+    @property
+    def waits_for(self) -> int:
+        """The lowest level that any row waits for."""
+        return self.due()
 
-    def restore(self, arrays: Arrays) -> None:
-        self._start_empty()
-        self.slots.restore(arrays)
-        live = self.slots.live_slots()
-        self.store.put(live, rows_from_bytes(arrays["rows"]))
-        self.held = state.restored(live, arrays)
-        self.outgoing.trace.restore(live, arrays, "outgoing")
-        self.ends.set(live, arrays["ends"].astype(np.int64))
-        self.cti = int(arrays["cti"][0])
-        if "due" in arrays:  # a turn finds out which of the rows wait, and for which level
-            due = int(arrays["due"][0])
-            self.waiting = {due: [live]}
-            self.held.records[live, state.WAITS] = due + 1
-            self.emptied = [live[self.held.records[live, state.SIZE] == 0]]
+    @waits_for.setter
+    def waits_for(self, level: int) -> None:
+        """A turn finds out which of the rows wait, and for which level."""
+        if level == NEVER:
+            return
+        live, records = self.slots.live_slots(), self.held.arrays.records
+        self.waiting = {level: [live]}
+        records[live, state.WAITS] = level + 1
+        self.emptied = [live[records[live, state.SIZE] == 0]]

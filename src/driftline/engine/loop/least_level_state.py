@@ -50,46 +50,52 @@ class LevelRecords(NamedTuple):
     totals: Int64s
 
 
-def nothing() -> LevelRecords:
-    return LevelRecords(
-        np.zeros((0, RECORD), np.int64),
-        np.empty((_SMALLEST, ENTRY), np.int64),
-        np.full(_ROOMS, -1, np.int64),
-        np.zeros(3, np.int64),
-    )
+class RowRecords:
+    """What is held of every slot, as one of the fields of an operator (see `state.fields`)."""
 
+    def __init__(self) -> None:
+        self.arrays = LevelRecords(
+            np.zeros((0, RECORD), np.int64),
+            np.empty((_SMALLEST, ENTRY), np.int64),
+            np.full(_ROOMS, -1, np.int64),
+            np.zeros(3, np.int64),
+        )
 
-def with_slots(held: LevelRecords, count: int) -> LevelRecords:
-    """The state with room for so many slots."""
-    return held._replace(records=grown(held.records, count))
+    def use(self, pool: Int64Table) -> None:
+        """Kernels have made the pool larger, or left it."""
+        self.arrays = self.arrays._replace(pool=pool)
 
+    def derivations(self, slots: Int64s) -> Int64Table:
+        return _derivations(slots, self.arrays)
 
-def nbytes(held: LevelRecords) -> int:
-    return held.records.nbytes + held.pool.nbytes
+    def make_slots(self, count: int) -> None:
+        self.arrays = self.arrays._replace(records=grown(self.arrays.records, count))
 
+    def clear(self, slots: Int64s) -> None:
+        _clear(slots, self.arrays)
 
-def snapshot(held: LevelRecords, slots: Int64s) -> dict[str, NDArray[np.generic]]:
-    emitted, counts = _segments(slots, held.records, held.pool)
-    return {
-        "derived.size": held.records[slots, SIZE],
-        "derived.ints": _derivations(slots, held),
-        "emitted.size": counts,
-        "emitted.ints": emitted,
-    }
+    def entries(self) -> int:
+        return int(self.arrays.totals[DERIVATIONS] + self.arrays.totals[SEGMENTS])
 
+    @property
+    def nbytes(self) -> int:
+        return self.arrays.records.nbytes + self.arrays.pool.nbytes
 
-def restored(slots: Int64s, arrays: dict[str, NDArray[np.generic]]) -> LevelRecords:
-    """What a snapshot was taken of, in the same slots."""
-    held = with_slots(nothing(), int(slots.max()) + 1 if len(slots) else 0)
-    pool = _restore(
-        slots,
-        arrays["derived.size"].astype(np.int64),
-        np.ascontiguousarray(arrays["derived.ints"].astype(np.int64)),
-        arrays["emitted.size"].astype(np.int64),
-        np.ascontiguousarray(arrays["emitted.ints"].astype(np.int64)),
-        held,
-    )
-    return held._replace(pool=pool)
+    def snapshot(self, slots: Int64s, name: str) -> dict[str, NDArray[np.generic]]:
+        emitted, counts = _segments(slots, self.arrays.records, self.arrays.pool)
+        return {
+            f"{name}.derived.size": self.arrays.records[slots, SIZE],
+            f"{name}.derived.ints": self.derivations(slots),
+            f"{name}.emitted.size": counts,
+            f"{name}.emitted.ints": emitted,
+        }
+
+    def restore(self, slots: Int64s, saved: dict[str, NDArray[np.generic]], name: str) -> None:
+        sizes, derived, counts, emitted = (
+            np.array(saved[f"{name}.{each}"], np.int64, order="C")
+            for each in ("derived.size", "derived.ints", "emitted.size", "emitted.ints")
+        )
+        self.use(_restore(slots, sizes, derived, counts, emitted, self.arrays))
 
 
 @inlined
@@ -179,7 +185,7 @@ def write_segments(
 
 
 @compiled
-def clear(slots: Int64s, held: LevelRecords) -> None:
+def _clear(slots: Int64s, held: LevelRecords) -> None:
     """Forget all of some slots."""
     records, pool, free, totals = held.records, held.pool, held.free, held.totals
     for slot in slots:

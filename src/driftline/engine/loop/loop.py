@@ -29,11 +29,9 @@ from driftline.engine.join import Join
 from driftline.engine.loop.circles import Circles
 from driftline.engine.loop.derivations import Derivations
 from driftline.engine.loop.levelled import NEVER, Levelled
+from driftline.engine.state.fields import Fields
 from driftline.model.arrays import to_arrow, to_numpy
 from driftline.model.time import BEGINNING
-
-RESTATED = "restated"
-"""The name under which a snapshot has what is restated; names of steps begin with a number."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,7 @@ class Loop(Operator):
     `limit`: the deepest level at which a row may be derived; `restated`: what adds up the rounds,
     if a row may go again in a later one."""
 
+    fields = Fields(numbers=("cti",), arrays=("ctis",), parts=("restated",))
     sets_ends = True
 
     def __init__(
@@ -237,21 +236,13 @@ class Loop(Operator):
             for name, arrays in self.graph.snapshot().items()
             for array, value in arrays.items()
         }
-        if self.restated is not None:
-            for name, value in self.restated.snapshot().items():
-                inside[f"{RESTATED}: {name}"] = value
-        return {"ctis": self.ctis.copy(), "cti": np.array([self.cti]), **inside}
+        return super().snapshot() | inside
 
     def restore(self, arrays: Arrays) -> None:
-        self.ctis = arrays["ctis"].astype(np.int64)
-        self.cti = int(arrays["cti"][0])
+        super().restore(arrays)
         inside: dict[str, Arrays] = {step.name: {} for step in self.graph.steps}
-        inside[RESTATED] = {}
         for name, value in arrays.items():
             step, found, array = name.partition(": ")
             if found:
                 inside.setdefault(step, {})[array] = value
-        restated = inside.pop(RESTATED)
-        if self.restated is not None:
-            self.restated.restore(restated)
         self.graph.restore(inside)

@@ -10,7 +10,8 @@ A declaration names attributes. What an attribute is says how it is stored:
               restored
     numbers   whole numbers or floats, each stored under its own name
     arrays    NumPy arrays or lists of whole numbers, stored as they are
-    parts     objects with fields of their own, stored under their names; None has no state
+    parts     objects with fields of their own, stored under their names, and those of a list or a
+              dictionary under their numbers or keys; None has no state
 
 A name may have a dot: `left.runs` is kept of every key, by a part. `times` names what of `by_key`
 tells the times that the state is about. What is `added` later may be missing in a stored state, and
@@ -144,12 +145,13 @@ class Stateful:
         """Compute what is not stored, as all that is has been restored."""
 
     def _restore(self, arrays: Arrays) -> None:
-        fields, self.room = self.fields, 0
+        fields = self.fields
         missing = {name for name in fields.added if not _has(arrays, name)}
         if fields.keys is not None:
             keys = getattr(self, fields.keys)
             keys.restore(arrays)
             live = keys.live_slots()
+            self.room = 0
             self.make_slots()
             for name in fields.by_key:
                 if name not in missing:
@@ -224,7 +226,11 @@ class Stateful:
 
     def _parts(self) -> Iterator[tuple[str, Stateful]]:
         for name in self.fields.parts:
-            if (part := getattr(self, name)) is not None:
+            part = getattr(self, name)
+            if isinstance(part, list | dict):
+                several = part.items() if isinstance(part, dict) else enumerate(part)
+                yield from ((f"{name}.{each}", one) for each, one in several)
+            elif part is not None:
                 yield name, part
 
 

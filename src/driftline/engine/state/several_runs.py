@@ -10,15 +10,15 @@ from driftline.model.arrays import Int64s
 
 
 class SeveralRuns:
-    """`count`: how many runs a key has; `words`: how many an entry has.
+    """`count`: how many runs a key has; `words`: how many an entry has; `kind`: of the pool.
 
     >>> heaps = SeveralRuns(words=1, count=2)
     >>> heaps.numbers(np.array([0, 3])).tolist()
     [0, 1, 6, 7]
     """
 
-    def __init__(self, words: int, count: int) -> None:
-        self.count, self.runs = count, Runs(words)
+    def __init__(self, words: int, count: int, kind: type[Runs] = Runs) -> None:
+        self.count, self.runs = count, kind(words)
 
     @property
     def arrays(self) -> RunArrays:
