@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 TRACE = Path("driftline", "engine", "state", "trace.py")
-BEFORE = "    written, piece = base + kept, 0\n"
+BEFORE = "    segments, base, kept = trace.ints, trace.first[key], trace.size[key]\n"
 AFTER = f"    for each in range(count):\n        pieces[each, VALUE + 1] += 100\n{BEFORE}"
 CHANGED = "driftline.engine.additive.timeline.go_through"
 
