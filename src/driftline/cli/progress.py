@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def progress_line(progress: RunProgress) -> str:
     """A run in one line.
 
-    >>> progress_line(Progress(2, 100_000, 51_234.5, 17, 3, 1_200))
+    >>> progress_line(RunProgress(2, 100_000, 51_234.5, 17, 3, 1_200))
     '100,000 events · 51,234/s · answers up to 17 · 3 taken back · 1,200 rows held'
-    >>> progress_line(Progress())
+    >>> progress_line(RunProgress())
     '0 events'
     """
     parts = [f"{progress.events:,} event{'' if progress.events == 1 else 's'}"]

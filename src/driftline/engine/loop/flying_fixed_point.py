@@ -30,26 +30,37 @@ from driftline.plan.choices import Loops
 
 
 class FlyingFixedPoint(Stateful):
-    """`definite`: the latest definite punctuation; `current`: the time with which the speculative
-    punctuation on its way has left, and `again`: that of one that has to go round again (BEGINNING:
-    there is none); `earliest`: the earliest change emitted since it left; `high`: no change emitted
-    so far is at or after it; of every head, `external`: the external progress that has come there,
-    `back`: the time the speculative punctuation has come back with, and `missing`: whether it has
-    not. `speculative`, `promised`: how many speculative and definite punctuations there were."""
+    """`definite`: the latest definite punctuation; `sent`: the time with which the speculative
+    punctuation on its way has left, and `to_send`: that of one that has to go round again
+    (BEGINNING: there is none); `earliest`: the earliest change emitted since it left; `high`: no
+    change emitted so far is at or after it; of every head, `external`: the external progress that
+    has come there, `back`: the time the speculative punctuation has come back with, and `missing`:
+    whether it has not. `speculative`, `promised`: how many speculative and definite punctuations
+    there were."""
 
     fields = Fields(
-        numbers=("definite", "high", "earliest", "speculative", "promised", "current", "again"),
+        numbers=("definite", "high", "earliest", "speculative", "promised", "sent", "to_send"),
         arrays=("external", "back", "missing"),
     )
 
     def __init__(self, method: Loops, external: Sequence[int]) -> None:
         self.method = method
-        self.definite = self.high = self.current = self.again = BEGINNING
+        self.definite = self.high = self.sent = self.to_send = BEGINNING
         self.earliest = INFINITY
         self.external = np.array(external, np.int64)
         self.back = np.full(len(self.external), INFINITY)
         self.missing = np.ones(len(self.external), np.bool_)
         self.speculative = self.promised = 0
+
+    @property
+    def current(self) -> int | None:
+        """The time of the speculative punctuation on its way, if there is one."""
+        return self.sent if self.sent > BEGINNING else None
+
+    @property
+    def again(self) -> int | None:
+        """That of one that has to go round again, if there is one."""
+        return self.to_send if self.to_send > BEGINNING else None
 
     @property
     def lodges(self) -> bool:
@@ -70,9 +81,9 @@ class FlyingFixedPoint(Stateful):
     def next(self, ports: int, held: int) -> int | None:
         """The time with which a speculative punctuation is to leave now, if one is; `ports`: how
         far all inputs of the loop have come; `held`: the earliest change that a head holds back."""
-        if self.current > BEGINNING:
+        if self.current is not None:
             return None
-        if self.again > BEGINNING:
+        if self.again is not None:
             return self.again
         if self.method == "probing":
             return INFINITY
@@ -84,7 +95,7 @@ class FlyingFixedPoint(Stateful):
 
     def leaves(self, time: int) -> None:
         """A speculative punctuation is sent round."""
-        self.current, self.again, self.earliest = time, BEGINNING, INFINITY
+        self.sent, self.to_send, self.earliest = time, BEGINNING, INFINITY
         self.missing[:] = True
         self.speculative += 1
 
@@ -94,10 +105,10 @@ class FlyingFixedPoint(Stateful):
         self.back[head], self.missing[head] = time, False
         if self.missing.any():
             return None
-        left, self.current = self.current, BEGINNING
+        left, self.sent = self.sent, BEGINNING
         found = min(int(self.back.min()), self.earliest)
         if self.lodges and found < left:
-            self.again = left
+            self.to_send = left
             return None
         if found <= self.definite:
             return None
