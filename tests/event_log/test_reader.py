@@ -388,6 +388,15 @@ def dumps(draw: st.DrawFn, event: dict[str, Any]) -> bytes:
     return json.dumps(event, ensure_ascii=ascii_only, separators=separators).encode()
 
 
+def test_a_float_with_an_exponent_is_no_long_integer() -> None:
+    row = '{"stream":"s","kind":"insert","vs":0,"ve":null,"row":{"n":%s}}'
+    lines = [(row % number).encode() for number in (10**25, "1e5", 10**25 + 1)]
+    log = read(b"\n".join(lines), block_bytes=1)
+    _, bad = plainly(lines)
+    assert [(each.line, each.reason) for each in log.bad] == bad
+    assert [line for line, _ in bad] == [2]
+
+
 @settings(max_examples=600)
 @given(damaged_logs(), st.sampled_from([1, 120, 100_000]), st.sampled_from([1, 4]))
 def test_the_same_as_line_by_line(lines: list[bytes], block_bytes: int, one_by_one: int) -> None:

@@ -23,7 +23,7 @@ from driftline.event_log.bad import Misfit, Misfits
 from driftline.event_log.explain import ParsedLine, Refused
 from driftline.event_log.fields import WORDS, kept_as_text, may_hold_words, take_words_out
 from driftline.event_log.scan import scan_row
-from driftline.event_log.types import RowTypes, Undecided, conform
+from driftline.event_log.types import LONG, RowTypes, Undecided, conform
 from driftline.event_log.values import as_text, has_bare, is_misread
 from driftline.kernels import compiled
 from driftline.model.arrays import Bytes, Int64s, Mask
@@ -150,7 +150,7 @@ class RowReader:
         if part.may_hold_words:
             text = text.copy()
             words = take_words_out(text, offsets, self.types.numbers())
-        known = pa.schema([(n, t) for n, t in self.types.columns.items() if not _has_null(t)])
+        known = pa.schema([(n, t) for n, t in self.types.columns.items() if not _is_open(t)])
         try:
             table = read_json(pa.py_buffer(text), known)
         except pa.ArrowInvalid:
@@ -362,8 +362,11 @@ def _column(table: pa.Table, name: str) -> list[pa.Array]:
     return [pa.nulls(table.num_rows)]
 
 
-def _has_null(kind: pa.DataType) -> bool:
-    """Whether some part of a type is not yet known."""
-    return pa.types.is_null(kind) or any(
-        _has_null(kind.field(i).type) for i in range(kind.num_fields)
+def _is_open(kind: pa.DataType) -> bool:
+    """Whether Arrow has to find out the type of some part: it is not yet known, or it is that of
+    long integers, as which Arrow would take floats with exponents, too."""
+    return (
+        pa.types.is_null(kind)
+        or kind == LONG
+        or any(_is_open(kind.field(i).type) for i in range(kind.num_fields))
     )
