@@ -8,10 +8,11 @@ row (`ordered`).
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, empty, latest_start
-from driftline.engine.core.snapshot_operator import EAGER, SnapshotOperator
+from driftline.engine.core.snapshot_operator import EAGER, ORDERED, SnapshotOperator
 from driftline.engine.state.arrangement import next_times
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.emitted_rows import AnswerChanges
@@ -90,6 +91,13 @@ class KeptRows(SnapshotOperator):
     def _ended(self) -> Int64s:
         final = self._settled()
         return self.slots.live_slots() if final == INFINITY else self.stale.up_to(final)
+
+    def _affected(self, slots: Int64s, earliest: Int64s, before: int) -> tuple[Int64s, int]:
+        """From when on the answers of slots are to be computed, and up to when."""
+        if self.level == EAGER:
+            return earliest, INFINITY
+        known = self.due.of(slots) if self.level == ORDERED else before
+        return np.minimum(earliest, known), self.watermark
 
     def _output(self, changes: AnswerChanges, slots: Int64s) -> Batch:
         """The changes of an answer as a batch; `slots`: whose each of them is."""

@@ -29,7 +29,7 @@ from driftline.engine.by_rows.near_kernel import Blocks, NearEntries, Reach
 from driftline.engine.by_rows.order_words import OrderBy, OrderWords, with_nulls
 from driftline.engine.by_rows.place_kernels import FAR
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.snapshot_operator import EAGER, NO_SLOTS, ORDERED, PERFECT
+from driftline.engine.core.snapshot_operator import EAGER, NO_SLOTS, PERFECT
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.emitted_rows import EmittedRows, pieces_of
 from driftline.engine.state.fields import Fields, Stateful
@@ -217,11 +217,7 @@ class OrderedRows(KeptRows):
 
     def _update(self, slots: Int64s, earliest: Int64s, before: int) -> Batch:
         """Compute the answers that are affected, and emit by how much they change."""
-        if self.level == ORDERED:
-            earliest = np.minimum(earliest, self.due.of(slots))
-        elif self.level == PERFECT:
-            earliest = np.minimum(earliest, before)
-        limit = INFINITY if self.level == EAGER else self.watermark
+        earliest, limit = self._affected(slots, earliest, before)
         changes = self._take_changes()
         none = np.zeros(len(slots) - len(changes.keys), np.int64)
         passed = np.concatenate([~self._quiet(limit), none == 0])

@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from driftline.engine.by_rows.kept_rows import KeptRows
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.snapshot_operator import EAGER, ORDERED, PERFECT
 from driftline.engine.state.emitted_rows import AnswerChanges, EmittedRows
 from driftline.engine.state.fields import Fields
 from driftline.model.arrays import Int64s, Int64Table
@@ -60,11 +59,7 @@ class RowsOperator(KeptRows):
 
     def _update(self, slots: Int64s, earliest: Int64s, before: int) -> Batch:
         """Compute the answers that are affected, and emit by how much they change."""
-        if self.level == ORDERED:
-            earliest = np.minimum(earliest, self.due.of(slots))
-        elif self.level == PERFECT:
-            earliest = np.minimum(earliest, before)
-        limit = INFINITY if self.level == EAGER else self.watermark
+        earliest, limit = self._affected(slots, earliest, before)
         answers = self._answers(slots, earliest, limit)
         since = np.where(earliest > limit, INFINITY, earliest)
         changes = self._corrected(slots, since, answers)

@@ -37,12 +37,13 @@ from driftline.engine.core.branches import branch_by_branch, is_worth_threads
 from driftline.engine.core.held_marks import HeldMarks
 from driftline.engine.core.labels import greatest
 from driftline.engine.core.marks import Mark, MarkKind
-from driftline.engine.core.operator import Arrays, Operator
+from driftline.engine.core.operator import Operator
 from driftline.engine.core.queues import Item, Queue
 from driftline.engine.core.threads import Threads
 from driftline.engine.core.turns import depth_first, work_a_round
 from driftline.engine.expressions.expansion import TooLarge, check, full_column, row_bytes
 from driftline.engine.limits import DEFAULT_LIMITS, limited
+from driftline.engine.state.fields import Arrays
 from driftline.model.time import BEGINNING
 from driftline.plan.choices import Expiry, Scheduler
 

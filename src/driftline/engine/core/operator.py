@@ -20,27 +20,10 @@ import pyarrow as pa
 from driftline.engine.core.batch import Batch, added_and_removed, empty
 from driftline.engine.core.labels import KeyLabels, Vector, greatest
 from driftline.engine.state.fields import (
-    NOTHING_HELD,
-    Arrays,
-    Span,
     Stateful,
-    joined_span,
-    span_of,
 )
 from driftline.model.arrays import UInt64s
 from driftline.model.time import BEGINNING
-
-__all__ = [
-    "NOTHING_HELD",
-    "Arrays",
-    "Component",
-    "Counters",
-    "Operator",
-    "OperatorKey",
-    "Span",
-    "joined_span",
-    "span_of",
-]
 
 
 @dataclass

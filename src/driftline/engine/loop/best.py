@@ -35,7 +35,6 @@ from numpy.typing import NDArray
 
 from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Span, joined_span, span_of
 from driftline.engine.loop import best_derivations as derivations
 from driftline.engine.loop import best_kernel as kernel
 from driftline.engine.loop.best_values import Numbered, Words
@@ -44,7 +43,7 @@ from driftline.engine.loop.outgoing import Outgoing
 from driftline.engine.state import trace
 from driftline.engine.state.allotted import Allotted
 from driftline.engine.state.due_times import Due
-from driftline.engine.state.fields import Fields
+from driftline.engine.state.fields import Fields, Span, joined_span, span_of
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import KeyColumn
 from driftline.engine.state.longest import evict

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, joined
-from driftline.engine.core.operator import Arrays
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.loop.levelled import NEVER, Levelled
+from driftline.engine.state.fields import Arrays
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s
 

@@ -26,13 +26,12 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Span, joined_span, span_of
 from driftline.engine.loop import least_level_kernel as kernel
 from driftline.engine.loop import least_level_state as state
 from driftline.engine.loop.levelled import NEVER, Levelled
 from driftline.engine.loop.outgoing import Outgoing
 from driftline.engine.state.due_times import BLOCK, Due
-from driftline.engine.state.fields import Fields
+from driftline.engine.state.fields import Fields, Span, joined_span, span_of
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import NO_SLOT, Slots

@@ -23,13 +23,13 @@ import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, empty, joined, latest_start
 from driftline.engine.core.graph import Graph, Step
-from driftline.engine.core.operator import Arrays, Operator, Span, joined_span
+from driftline.engine.core.operator import Operator
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.join import Join
 from driftline.engine.loop.circles import Circles
 from driftline.engine.loop.derivations import Derivations
 from driftline.engine.loop.levelled import NEVER, Levelled
-from driftline.engine.state.fields import Fields
+from driftline.engine.state.fields import Arrays, Fields, Span, joined_span
 from driftline.model.arrays import to_arrow, to_numpy
 from driftline.model.time import BEGINNING
 

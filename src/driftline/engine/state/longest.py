@@ -20,7 +20,7 @@ import numpy as np
 
 from driftline.engine.state.arrangement import AHEAD, drop_ended, least, read_ahead
 from driftline.engine.state.runs import RunArrays, Runs
-from driftline.engine.state.trace import END, KEY, START, VALUE, VALUES, VE, VS, WEIGHT, room_for
+from driftline.engine.state.trace import END, START, VALUE, put, room_for
 from driftline.engine.state.words import copy, same
 from driftline.kernels import compiled, in_place
 from driftline.model.arrays import Int64s, Int64Table
@@ -108,22 +108,12 @@ def difference(
             one, other = one + 1, other + 1
             continue
         if side <= 0:
-            _put(changes, made, key, -1, old, one)
+            put(changes, made, key, -1, old, one, START)
             one, made = one + 1, made + 1
         if side >= 0:
-            _put(changes, made, key, 1, new, other)
+            put(changes, made, key, 1, new, other, START)
             other, made = other + 1, made + 1
     return made
-
-
-@in_place
-def _put(
-    changes: Int64Table, made: int, key: int, weight: int, segments: Int64Table, row: int
-) -> None:
-    changes[KEY, made], changes[WEIGHT, made] = key, weight
-    changes[VS, made], changes[VE, made] = segments[row, START], segments[row, END]
-    for word in range(segments.shape[1] - VALUE):
-        changes[VALUES + word, made] = segments[row, VALUE + word]
 
 
 @compiled

@@ -144,7 +144,7 @@ def _correct_line(
                 copy(segments, written, pieces, piece)
                 segments[written, start_at] = max(covered, pieces[piece, start_at])
                 segments[written, end_at] = until
-                _put(changes, made, key, 1, segments, written, start_at)
+                put(changes, made, key, 1, segments, written, start_at)
                 written, made = written + 1, made + 1
             covered = max(covered, until)
             if pieces[piece, end_at] > start:
@@ -161,7 +161,7 @@ def _correct_line(
         if agrees:
             agreed = min(end, pieces[piece, end_at])
         if agreed < end:
-            _put(changes, made, key, -1, old, number, start_at)
+            put(changes, made, key, -1, old, number, start_at)
             made += 1
         if start < agreed:
             copy(segments, written, old, number)
@@ -169,7 +169,7 @@ def _correct_line(
             for word in range(value_at + values, segments.shape[1] - 1):
                 segments[written, word] = pieces[piece, word] if agreed == end else INFINITY
             if agreed < end:
-                _put(changes, made, key, 1, segments, written, start_at)
+                put(changes, made, key, 1, segments, written, start_at)
                 made += 1
             written += 1
         covered = max(covered, agreed)
@@ -178,7 +178,7 @@ def _correct_line(
         if start < pieces[piece, end_at]:
             copy(segments, written, pieces, piece)
             segments[written, start_at] = start
-            _put(changes, made, key, 1, segments, written, start_at)
+            put(changes, made, key, 1, segments, written, start_at)
             written, made = written + 1, made + 1
             covered = pieces[piece, end_at]
         piece += 1
@@ -186,7 +186,7 @@ def _correct_line(
 
 
 @inlined
-def _put(
+def put(
     changes: Int64Table,
     made: int,
     key: int,
